@@ -1,0 +1,25 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion of all kinds in this package.
+var GroupVersion = schema.GroupVersion{Group: "multicluster.crd.antrea.io", Version: "v1alpha1"}
+
+// AddToScheme teaches a scheme the kinds of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion,
+		&ClusterSet{}, &ClusterSetList{},
+		&MemberClusterAnnounce{}, &MemberClusterAnnounceList{},
+		&ResourceExport{}, &ResourceExportList{},
+		&ResourceImport{}, &ResourceImportList{},
+		&ClusterInfoImport{}, &ClusterInfoImportList{},
+		&Gateway{}, &GatewayList{},
+		&LabelIdentity{}, &LabelIdentityList{},
+	)
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

@@ -1,0 +1,93 @@
+package v1alpha1
+
+// Kinds a ResourceExport or ResourceImport may carry (spec.kind).
+const (
+	KindService                    = "Service"
+	KindServiceImport              = "ServiceImport"
+	KindEndpoints                  = "Endpoints"
+	KindClusterInfo                = "ClusterInfo"
+	KindLabelIdentity              = "LabelIdentity"
+	KindAntreaClusterNetworkPolicy = "AntreaClusterNetworkPolicy"
+	KindMultiClusterConfig         = "MultiClusterConfig"
+	DefaultLeaderNamespace         = "antrea-multicluster"
+	DefaultMemberNamespace         = "kube-system"
+	ControllerServiceAccount       = "antrea-mc-controller"
+	MemberClusterRole              = "antrea-mc-member-cluster-role"
+	ControllerConfigMap            = "antrea-mc-controller-config"
+	ControllerConfigKey            = "controller_manager_config.yaml"
+	TokenSecretCAKey               = "ca.crt"
+	TokenSecretTokenKey            = "token"
+	TokenSecretNamespaceKey        = "namespace"
+)
+
+// Labels of a ResourceExport: the tuple and the cluster it comes from.
+const (
+	LabelSourceName      = "sourceName"
+	LabelSourceNamespace = "sourceNamespace"
+	LabelSourceKind      = "sourceKind"
+	LabelSourceClusterID = "sourceClusterID"
+)
+
+// Annotations of the wire.
+const (
+	// AnnotationTouch on an announce: time of the last heartbeat, RFC 3339 in
+	// seconds, by the member's clock.
+	AnnotationTouch = "touch-ts"
+	// AnnotationClusterID on a ServiceAccount of the common area binds that
+	// credential to one cluster ID.
+	AnnotationClusterID = "multicluster.antrea.io/cluster-id"
+	// AnnotationCreatedByCLI marks what the command line made and may remove.
+	AnnotationCreatedByCLI = "multicluster.antrea.io/created-by-antctl"
+	// AnnotationImportedService marks a Service or Endpoints made by an importer.
+	AnnotationImportedService = "multicluster.antrea.io/imported-service"
+)
+
+// Finalizers of the wire.
+const (
+	FinalizerExport = "resourceexport.antrea.io/finalizer"
+	// FinalizerExportLegacy was written before v2.2 and means the same.
+	FinalizerExportLegacy = "resourceexport.finalizers.antrea.io"
+	// FinalizerAnnouncePrefix is followed by the cluster ID.
+	FinalizerAnnouncePrefix = "memberclusterannounce.finalizer.antrea.io/"
+)
+
+// Marks that only our own peers write and read. Upstream keeps annotations it
+// does not know, and never looks at them.
+const (
+	// AnnotationPeer on an announce: the member speaks our exchange ("v1").
+	AnnotationPeer = "multicluster.lockstep.dev/peer"
+	// AnnotationPublished on an announce: all exports of the member are in the
+	// common area; the value names the member's session with it. Absent while
+	// the member is still comparing.
+	AnnotationPublished = "multicluster.lockstep.dev/published"
+	// AnnotationClusterUID on an announce: UID of the member's kube-system
+	// Namespace, which tells two clusters that claim one ID apart.
+	AnnotationClusterUID = "multicluster.lockstep.dev/cluster-uid"
+	// AnnotationLeader on an announce, written by our leader: a LeaderStamp.
+	AnnotationLeader = "multicluster.lockstep.dev/leader"
+	// AnnotationService on a Service export: ServiceFacts.
+	AnnotationService = "multicluster.lockstep.dev/service"
+	// AnnotationMerge on a Service import: MergeFacts.
+	AnnotationMerge = "multicluster.lockstep.dev/merge"
+	// AnnotationLeaderSeen on the member's ClusterSet: what the member
+	// remembers of the leader (LeaderMemory).
+	AnnotationLeaderSeen = "multicluster.lockstep.dev/leader-seen"
+	// AnnotationAcceptLeader on the member's ClusterSet: an administrator
+	// accepts the common area of the leader's ClusterSet with this UID as it is.
+	AnnotationAcceptLeader = "multicluster.lockstep.dev/accept-leader"
+	// FinalizerLeave on the member's ClusterSet keeps it until the member has
+	// withdrawn from the common area.
+	FinalizerLeave = "multicluster.lockstep.dev/leave"
+	// LabelClusterSet on every object an importer makes: name of the ClusterSet
+	// it was imported from. It is the proof that the object is ours.
+	LabelClusterSet = "multicluster.lockstep.dev/clusterset"
+	// LabelServiceNamespace on a slice of the common area; its sibling for the
+	// Service name is the label of the MCS API.
+	LabelServiceNamespace = "multicluster.lockstep.dev/service-namespace"
+	// SliceManager is the value of endpointslice.kubernetes.io/managed-by on
+	// our slices, and of the service-proxy-name label that hides slices of the
+	// common area from proxies.
+	SliceManager = "multicluster.lockstep.dev"
+	// PeerVersion is the value of AnnotationPeer.
+	PeerVersion = "v1"
+)
