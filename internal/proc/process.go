@@ -19,8 +19,8 @@ type Process struct {
 	started time.Time
 	done    chan struct{}
 
-	// mu keeps signals and the reaping of the child apart: a pid that has been
-	// waited for may already belong to a stranger.
+	// mu guards exited, which forbids signals: a pid that has been waited for
+	// may already belong to a stranger.
 	mu     sync.Mutex
 	exited bool
 
@@ -65,16 +65,18 @@ func (p *Process) live(started chan<- error) {
 }
 
 func (p *Process) reap(cmd *exec.Cmd) {
-	waitExited(p.pid)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	err := cmd.Wait() // does not block: the child is a zombie now
-	p.exited = true
+	err := p.wait(cmd)
 	p.exit = &ExitError{Name: p.command.name(), Command: p.command, State: cmd.ProcessState, Ran: time.Since(p.started)}
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		p.exit.Cause = err
 	}
 	close(p.done)
+}
+
+func (p *Process) markExited() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.exited = true
 }
 
 // Pid is the process id; also the id of the process group.
@@ -141,3 +143,6 @@ func (p *Process) Stop(ctx context.Context) error {
 		return p.Kill()
 	}
 }
+
+// Log is the file with the output of the process.
+func (p *Process) Log() string { return p.command.Log }

@@ -1,10 +1,17 @@
 package proc
 
-import "golang.org/x/sys/unix"
+import (
+	"os/exec"
 
-// waitExited blocks until the child has ended and leaves it to be reaped.
-func waitExited(pid int) {
-	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	"golang.org/x/sys/unix"
+)
+
+// wait blocks until the child has ended, forbids signals to it, and only then
+// reaps it: a reaped pid may be given to a stranger at once.
+func (p *Process) wait(cmd *exec.Cmd) error {
+	for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 		continue
 	}
+	p.markExited()
+	return cmd.Wait()
 }

@@ -2,6 +2,12 @@
 
 package proc
 
-// waitExited returns at once: without waitid(2) the child is waited for
-// and reaped in one step.
-func waitExited(int) {}
+import "os/exec"
+
+// wait reaps the child and then forbids signals to it. Waiting without
+// reaping has no portable call, so a signal may go astray in between.
+func (p *Process) wait(cmd *exec.Cmd) error {
+	err := cmd.Wait()
+	p.markExited()
+	return err
+}
