@@ -5,6 +5,7 @@ package launch
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -94,17 +95,12 @@ func mountsOf(in Inputs, env *environment) (Mounts, error) {
 			return nil, fmt.Errorf("mount %s: the Pod has no volume %q", m.MountPath, m.Name)
 		}
 		if sub := m.SubPath + expand(m.SubPathExpr, env.get); sub != "" {
-			if !local(sub) {
+			if !filepath.IsLocal(sub) {
 				return nil, fmt.Errorf("mount %s: subPath %q leads out of the volume", m.MountPath, sub)
 			}
-			dir += "/" + sub
+			dir = filepath.Join(dir, sub)
 		}
 		mounts = append(mounts, Mount{At: m.MountPath, Dir: dir})
 	}
 	return NewMounts(mounts...), nil
-}
-
-// local reports whether a relative path stays where it starts.
-func local(path string) bool {
-	return !strings.HasPrefix(path, "/") && !slices.Contains(strings.Split(path, "/"), "..")
 }
