@@ -10,8 +10,14 @@ type Opaque = apiextensionsv1.JSON
 type ClusterNetworkPolicy struct {
 	Tier string `json:"tier,omitempty"`
 	// Priority is a number; kept opaque so that it comes out as it went in.
-	Priority  Opaque   `json:"priority"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=number
+	// +required
+	Priority Opaque `json:"priority"`
+	// +kubebuilder:validation:items:Type=object
 	AppliedTo []Opaque `json:"appliedTo,omitempty"`
-	Ingress   []Opaque `json:"ingress,omitempty"`
-	Egress    []Opaque `json:"egress,omitempty"`
+	// +kubebuilder:validation:items:Type=object
+	Ingress []Opaque `json:"ingress,omitempty"`
+	// +kubebuilder:validation:items:Type=object
+	Egress []Opaque `json:"egress,omitempty"`
 }

@@ -53,12 +53,11 @@ type ClusterSetStatus struct {
 
 // ClusterSetCondition is a condition of the whole set.
 type ClusterSetCondition struct {
-	Type ClusterSetConditionType `json:"type,omitempty"`
-	// +kubebuilder:validation:Enum=True;False;Unknown
-	Status             corev1.ConditionStatus `json:"status,omitempty"`
-	LastTransitionTime metav1.Time            `json:"lastTransitionTime,omitempty"`
-	Message            string                 `json:"message,omitempty"`
-	Reason             string                 `json:"reason,omitempty"`
+	Type               ClusterSetConditionType `json:"type,omitempty"`
+	Status             corev1.ConditionStatus  `json:"status,omitempty"`
+	LastTransitionTime metav1.Time             `json:"lastTransitionTime,omitempty"`
+	Message            string                  `json:"message,omitempty"`
+	Reason             string                  `json:"reason,omitempty"`
 }
 
 // ClusterSetConditionType: only Ready exists.
@@ -75,8 +74,7 @@ type ClusterStatus struct {
 
 // ClusterCondition is a condition of one cluster of the set.
 type ClusterCondition struct {
-	Type ClusterConditionType `json:"type,omitempty"`
-	// +kubebuilder:validation:Enum=True;False;Unknown
+	Type               ClusterConditionType   `json:"type,omitempty"`
 	Status             corev1.ConditionStatus `json:"status,omitempty"`
 	LastTransitionTime metav1.Time            `json:"lastTransitionTime,omitempty"`
 	Message            string                 `json:"message,omitempty"`

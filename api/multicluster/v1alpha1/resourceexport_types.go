@@ -76,8 +76,7 @@ type ResourceExportStatus struct {
 
 // ResourceCondition is the wire's shape of a condition.
 type ResourceCondition struct {
-	Type ResourceConditionType `json:"type,omitempty"`
-	// +kubebuilder:validation:Enum=True;False;Unknown
+	Type               ResourceConditionType  `json:"type,omitempty"`
 	Status             corev1.ConditionStatus `json:"status,omitempty"`
 	LastTransitionTime metav1.Time            `json:"lastTransitionTime,omitempty"`
 	Message            string                 `json:"message,omitempty"`

@@ -1,0 +1,9 @@
+//go:build generate
+
+// Package lockstep lists how every generated file of this repository is made.
+// The list runs with `make generate`; a test of internal/arch runs it in a copy
+// of the tree and compares.
+package lockstep
+
+// Deep copies of the API kinds (zz_generated.deepcopy.go) and their CRDs.
+//go:generate go tool -modfile=tools/gen/go.mod controller-gen object crd paths=./api/... output:crd:dir=config/crd
