@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/lockstep-dev/lockstep/internal/lab/kubebin"
+)
+
+// Options describe a lab that is to be created.
+type Options struct {
+	// Dir is the directory of the lab; it is made with mode 0700.
+	Dir string
+	// Clusters are the names of the clusters, which are also the names of their
+	// contexts in the kubeconfig.
+	Clusters []string
+	// OverlapServiceCIDRs gives all clusters the same range of Service
+	// addresses, as clusters have that were set up independently.
+	OverlapServiceCIDRs bool
+	// Fsync makes etcd wait for the disk at every write.
+	Fsync bool
+	// Binaries are the programs of the control plane, from kubebin.Ensure.
+	Binaries kubebin.Binaries
+	// Images maps names of container images, without tag, to the command line
+	// of the local program that stands for them.
+	Images map[string][]string
+	// Env is added to the environment of those programs.
+	Env []string
+}
+
+// create decides about a new lab and writes its Spec. The returned claim holds
+// the addresses of the lab and is released by the caller.
+func create(o Options) (*Spec, *claim, error) {
+	if err := validateNames(o.Clusters); err != nil {
+		return nil, nil, fmt.Errorf("cannot create a lab: %w", err)
+	}
+	dir, err := makeDir(o.Dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot create a lab: %w", err)
+	}
+	held, err := claimFor(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec := &Spec{Dir: dir, Octet: held.octet, Binaries: o.Binaries, Fsync: o.Fsync, Images: o.Images, Env: o.Env}
+	spec.Clusters, err = allocateClusters(held.octet, o.Clusters, o.OverlapServiceCIDRs)
+	if err == nil {
+		err = spec.save()
+	}
+	if err != nil {
+		held.release()
+		return nil, nil, fmt.Errorf("cannot create the lab in %s: %w", dir, err)
+	}
+	return spec, held, nil
+}
+
+// makeDir makes the directory of a lab and returns the one name for it that
+// all processes of the lab agree on.
+func makeDir(dir string) (string, error) {
+	if dir == "" {
+		return "", errors.New("no directory was named")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return canonical(dir)
+}
+
+// canonical is the absolute path of a directory without symbolic links.
+func canonical(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
+}

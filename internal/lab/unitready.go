@@ -1,0 +1,71 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// hopeless is how many times a component may end while somebody waits for it
+// to become ready. One end is common: a port may be held for a moment.
+const hopeless = 3
+
+// readyPoll is the pause between two looks at a component that is starting.
+const readyPoll = 50 * time.Millisecond
+
+// ready looks once whether the component runs and serves.
+func (u *unit) ready(ctx context.Context) error {
+	u.mu.Lock()
+	p, c, wanted := u.process, u.current, u.wanted
+	u.mu.Unlock()
+	switch {
+	case !wanted:
+		return fmt.Errorf("%s is stopped", u.name)
+	case p == nil:
+		return fmt.Errorf("%s does not run yet", u.name)
+	}
+	return c.Ready(ctx)
+}
+
+// waitReady returns when the component serves. It fails early, with the last
+// output, when the component ends again and again.
+func (u *unit) waitReady(ctx context.Context) error {
+	begin, before := time.Now(), u.exitCount()
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		last := u.ready(ctx)
+		if last == nil {
+			return nil
+		}
+		if u.exitCount()-before >= hopeless {
+			return fmt.Errorf("%s does not stay up: %w", u.name, u.exit())
+		}
+		select {
+		case <-ctx.Done():
+			return u.notReady(ctx.Err(), last, time.Since(begin))
+		case <-tick.C:
+		}
+	}
+}
+
+func (u *unit) notReady(cause, last error, waited time.Duration) error {
+	err := fmt.Errorf("%s is not ready after %s (%w): %w", u.name, waited.Round(time.Millisecond), cause, last)
+	if exit := u.exit(); exit != nil {
+		err = errors.Join(err, exit)
+	}
+	return err
+}
+
+func (u *unit) exitCount() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.exits
+}
+
+func (u *unit) exit() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.lastExit
+}
