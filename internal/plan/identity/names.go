@@ -1,0 +1,62 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// The names below are the wire's: other programs form and look up the same.
+
+// AnnounceName names the MemberClusterAnnounce of a cluster:
+// member-announce-from-<cluster>.
+func AnnounceName(cluster string) string { return "member-announce-from-" + cluster }
+
+// ServiceExportName names the ResourceExport with the ports of a Service:
+// <cluster>-<namespace>-<name>-service.
+func ServiceExportName(cluster string, service types.NamespacedName) string {
+	return cluster + "-" + ServiceImportName(service)
+}
+
+// EndpointsExportName names the ResourceExport with the endpoints of a Service:
+// <cluster>-<namespace>-<name>-endpoints.
+func EndpointsExportName(cluster string, service types.NamespacedName) string {
+	return cluster + "-" + EndpointsImportName(service)
+}
+
+// ServiceImportName names the ResourceImport of a merged Service:
+// <namespace>-<name>-service.
+func ServiceImportName(service types.NamespacedName) string {
+	return service.Namespace + "-" + service.Name + "-service"
+}
+
+// EndpointsImportName names the ResourceImport of merged endpoints:
+// <namespace>-<name>-endpoints.
+func EndpointsImportName(service types.NamespacedName) string {
+	return service.Namespace + "-" + service.Name + "-endpoints"
+}
+
+const (
+	importedPrefix = "antrea-mc-"
+	// hashDigits of SHA-256 tell two shortened names apart: 32 bits, so two of
+	// a thousand long names in one namespace meet with a chance of 1 in 8,600.
+	hashDigits = 8
+)
+
+// ImportedServiceName names the Service that stands for an import of this name
+// in the same namespace: antrea-mc-<name>.
+//
+// The wire cannot import names beyond 53 characters, because a Service name
+// ends at 63. A longer one keeps its beginning and ends in a hash of the whole
+// instead, antrea-mc-<beginning>-<8 hex digits>: 54 + 1 + 8 = 63.
+func ImportedServiceName(name string) string {
+	full := importedPrefix + name
+	if len(full) <= validation.DNS1035LabelMaxLength {
+		return full
+	}
+	sum := sha256.Sum256([]byte(full))
+	keep := validation.DNS1035LabelMaxLength - len("-") - hashDigits
+	return full[:keep] + "-" + hex.EncodeToString(sum[:])[:hashDigits]
+}

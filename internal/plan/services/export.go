@@ -1,0 +1,68 @@
+package services
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+)
+
+// Exchange says which representations of endpoints the common area needs.
+type Exchange string
+
+const (
+	// ExchangeUnknown: the leader has not answered yet. Only the Service export
+	// is published, and endpoints stay as they are.
+	ExchangeUnknown Exchange = ""
+	// ExchangeSlices: all peers are own peers.
+	ExchangeSlices Exchange = "Slices"
+	// ExchangeSlicesAndWire: an upstream member reads wire Endpoints.
+	ExchangeSlicesAndWire Exchange = "SlicesAndWire"
+	// ExchangeWire: the leader is upstream's and knows wire objects only.
+	ExchangeWire Exchange = "Wire"
+)
+
+func (e Exchange) slices() bool { return e == ExchangeSlices || e == ExchangeSlicesAndWire }
+func (e Exchange) wire() bool   { return e == ExchangeWire || e == ExchangeSlicesAndWire }
+
+// ExportObserved is everything that what a member publishes for one Service may
+// depend on.
+type ExportObserved struct {
+	// Cluster is the ID of this member.
+	Cluster string
+	// Area is the namespace of the common area.
+	Area string
+	// Mode: addresses of Services or of Pods; empty is ClusterIP, as on the wire.
+	Mode     v1alpha1.EndpointIPType
+	Exchange Exchange
+	// Connected is false while the leader cannot be reached: only conditions
+	// can be planned then, and Published is not looked at.
+	Connected bool
+	Tuple     Tuple
+	// Export nil or being deleted withdraws everything.
+	Export *mcsv1beta1.ServiceExport
+	// Service of the tuple in this cluster; nil when it does not exist.
+	Service *corev1.Service
+	// Slices are the local EndpointSlices of the Service.
+	Slices    []discoveryv1.EndpointSlice
+	Published Published
+}
+
+// Published is what the common area holds under the names, or under the labels,
+// of this tuple and cluster. Objects of others among it are left alone.
+type Published struct {
+	Service, Endpoints *v1alpha1.ResourceExport
+	Slices             []discoveryv1.EndpointSlice
+}
+
+// ExportPlan is what a member should publish. Writes come before deletes in
+// Slices, so that an endpoint is never missing in between.
+type ExportPlan struct {
+	Service, Endpoints Change[v1alpha1.ResourceExport]
+	Slices             []Change[discoveryv1.EndpointSlice]
+	// Conditions wanted on the ServiceExport, without times: MergeConditions
+	// puts them there. Nil when there is no ServiceExport to speak on.
+	Conditions []metav1.Condition
+}
