@@ -1,0 +1,119 @@
+// Package config holds what is installed in a cluster, as data: the CRDs, made
+// from the API packages, and the manifests of each role.
+//
+// The files are plain manifests that kubectl can apply as they are. Render
+// returns the same objects for another Namespace, image or configuration, and
+// in the order in which they have to be created. Installer, lab and tests all
+// read them from here, so they see the same bytes.
+package config
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	mcscrd "sigs.k8s.io/mcs-api/config/crd"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed crd/*.yaml leader/*.yaml member/*.yaml
+var files embed.FS
+
+// Role is the part a controller plays in a ClusterSet.
+type Role string
+
+const (
+	// Leader holds the common area and merges what members export.
+	Leader Role = "leader"
+	// Member exports to the common area and imports from it.
+	Member Role = "member"
+)
+
+// wireCRDs are the kinds of multicluster.crd.antrea.io each role needs. The
+// CRD of the legacy ClusterClaim is generated, so that tests can play an old
+// cluster, but belongs to no role: installing it would bring back a kind that
+// upstream removed.
+var wireCRDs = map[Role][]string{
+	Leader: {"clustersets", "memberclusterannounces", "resourceexports", "resourceimports"},
+	Member: {"clusterinfoimports", "clustersets", "gateways", "labelidentities"},
+}
+
+// CRDs returns the CRDs a role needs, sorted by name. Those of a member
+// include ServiceExport and ServiceImport of the MCS API, in v1alpha1 and v1beta1.
+func CRDs(role Role) ([]*unstructured.Unstructured, error) {
+	resources, ok := wireCRDs[role]
+	if !ok {
+		return nil, unknownRole(role)
+	}
+	var crds []*unstructured.Unstructured
+	for _, resource := range resources {
+		crd, err := readObject("crd/multicluster.crd.antrea.io_" + resource + ".yaml")
+		if err != nil {
+			return nil, err
+		}
+		crds = append(crds, crd)
+	}
+	if role == Member {
+		for name, text := range map[string][]byte{"ServiceExport": mcscrd.ServiceExportCRD, "ServiceImport": mcscrd.ServiceImportCRD} {
+			crd, err := parseObject(text)
+			if err != nil {
+				return nil, fmt.Errorf("CRD of %s: %w", name, err)
+			}
+			crds = append(crds, crd)
+		}
+	}
+	sortForCreation(crds)
+	return crds, nil
+}
+
+// LegacyCRDs returns the CRDs of kinds that upstream removed and that may
+// still be found in a cluster. No role installs them.
+func LegacyCRDs() ([]*unstructured.Unstructured, error) {
+	crd, err := readObject("crd/multicluster.crd.antrea.io_clusterclaims.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return []*unstructured.Unstructured{crd}, nil
+}
+
+// manifests returns the files of a role, in no particular order.
+func manifests(role Role) (map[string][]byte, error) {
+	if _, ok := wireCRDs[role]; !ok {
+		return nil, unknownRole(role)
+	}
+	entries, err := fs.ReadDir(files, string(role))
+	if err != nil {
+		return nil, err
+	}
+	texts := map[string][]byte{}
+	for _, entry := range entries {
+		name := path.Join(string(role), entry.Name())
+		if texts[name], err = files.ReadFile(name); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
+func readObject(name string) (*unstructured.Unstructured, error) {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := parseObject(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return obj, nil
+}
+
+func parseObject(text []byte) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	return obj, yaml.UnmarshalStrict(text, obj)
+}
+
+func unknownRole(role Role) error {
+	return fmt.Errorf("unknown role %q: use %q or %q", role, Leader, Member)
+}

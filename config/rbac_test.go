@@ -1,0 +1,147 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// The verbs of the tables below, in the order of the manifests.
+const (
+	read   = "get list watch"
+	change = read + " update patch"
+	full   = read + " create update patch delete"
+	status = "get update patch"
+)
+
+// TestRights is the whole of what each role may do. A right that is added to
+// a manifest has to be added here, with the reason in the manifest.
+func TestRights(t *testing.T) {
+	const mc, mcs, endpointSlices = "multicluster.crd.antrea.io/", "multicluster.x-k8s.io/", "discovery.k8s.io/endpointslices"
+	cases := map[string]struct {
+		role   Role
+		kind   string
+		name   string
+		rights map[string]string // group/resource → verbs
+	}{
+		"the leader, in the common area only": {Leader, "Role", "antrea-mc-controller-role", map[string]string{
+			mc + "clustersets":                       change,
+			mc + "clustersets/status":                status,
+			mc + "clustersets/finalizers":            "update",
+			mc + "memberclusterannounces":            full,
+			mc + "memberclusterannounces/finalizers": "update",
+			mc + "resourceexports":                   full,
+			mc + "resourceexports/status":            status,
+			mc + "resourceexports/finalizers":        "update",
+			mc + "resourceimports":                   full,
+			mc + "resourceimports/status":            status,
+			mc + "resourceimports/finalizers":        "update",
+			endpointSlices:                           full,
+			"/configmaps":                            read + " create update patch",
+			"coordination.k8s.io/leases":             "get create update patch",
+			"/events":                                "create patch",
+			"events.k8s.io/events":                   "create patch",
+		}},
+		"a member's credential in the common area": {Leader, "Role", "antrea-mc-member-cluster-role", map[string]string{
+			"/events":                     "create",
+			mc + "memberclusterannounces": full,
+			mc + "resourceexports":        full,
+			mc + "resourceexports/status": status,
+			mc + "resourceimports":        read,
+			mc + "resourceimports/status": status,
+			endpointSlices:                full,
+		}},
+		"the member in its own Namespace; Secrets nowhere else": {Member, "Role", "antrea-mc-controller-role", map[string]string{
+			mc + "clustersets":            change,
+			mc + "clustersets/status":     status,
+			mc + "clustersets/finalizers": "update",
+			"/secrets":                    read,
+			"coordination.k8s.io/leases":  "get create update patch",
+		}},
+		"the member in every Namespace": {Member, "ClusterRole", "antrea-mc-controller-role", map[string]string{
+			"/services":                       full,
+			"/services/finalizers":            "update",
+			endpointSlices:                    full,
+			mcs + "serviceimports":            full,
+			mcs + "serviceimports/status":     status,
+			mcs + "serviceimports/finalizers": "update",
+			mcs + "serviceexports":            change,
+			mcs + "serviceexports/status":     status,
+			mcs + "serviceexports/finalizers": "update",
+			"/namespaces":                     read,
+			"/nodes":                          read,
+			"/events":                         "create patch",
+			"events.k8s.io/events":            "create patch",
+		}},
+	}
+	tested := map[string]bool{}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			tested[c.kind+" "+c.name+" of "+string(c.role)] = true
+			if diff := cmp.Diff(c.rights, rights(t, c.role, c.kind, c.name)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	for _, role := range roles {
+		for _, obj := range render(t, role, Options{}) {
+			key := obj.GetKind() + " " + obj.GetName() + " of " + string(role)
+			if (obj.GetKind() == "Role" || obj.GetKind() == "ClusterRole") && !tested[key] {
+				t.Errorf("%s stands in no table", key)
+			}
+		}
+	}
+}
+
+// rights flattens the rules of one role and refuses what cannot be minimal.
+func rights(t *testing.T, role Role, kind, name string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, obj := range render(t, role, Options{}) {
+		if obj.GetKind() != kind || obj.GetName() != name {
+			continue
+		}
+		var typed rbacv1.ClusterRole // a Role has the same rules
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &typed); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range typed.Rules {
+			if slices.Contains(slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs), "*") {
+				t.Errorf("a wildcard: %v", rule)
+			}
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					key := group + "/" + resource
+					if _, twice := found[key]; twice {
+						t.Errorf("%s stands in two rules", key)
+					}
+					found[key] = strings.Join(rule.Verbs, " ")
+				}
+			}
+		}
+	}
+	return found
+}
+
+// Whoever may write roles, bindings or Pods may become anybody.
+func TestNoRoleLeadsToOthers(t *testing.T) {
+	for _, role := range roles {
+		for _, obj := range render(t, role, Options{}) {
+			if obj.GetKind() != "Role" && obj.GetKind() != "ClusterRole" {
+				continue
+			}
+			for resource := range maps.Keys(rights(t, role, obj.GetKind(), obj.GetName())) {
+				for _, forbidden := range []string{"rbac.authorization.k8s.io/", "apps/", "/pods", "/serviceaccounts", "apiextensions.k8s.io/", "admissionregistration.k8s.io/"} {
+					if strings.HasPrefix(resource, forbidden) {
+						t.Errorf("%s %s may touch %s", role, id(obj), resource)
+					}
+				}
+			}
+		}
+	}
+}
