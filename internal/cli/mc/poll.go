@@ -1,0 +1,52 @@
+package mc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// lookAgain is how often a waiting verb reads the object it waits for: often
+// enough that a person does not notice, rarely enough for a busy API server.
+const lookAgain = 300 * time.Millisecond
+
+// errNotYet is the end of a wait whose condition did not come true in time.
+var errNotYet = errors.New("it did not happen in time")
+
+// until asks done until it says so, fails, or limit has passed (errNotYet). An
+// API server that is away for a moment is asked again. When the caller's context
+// ends first, the error is the context's.
+func until(ctx context.Context, limit time.Duration, done wait.ConditionWithContextFunc) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, lookAgain, limit, true, func(ctx context.Context) (bool, error) {
+		ok, err := done(ctx)
+		if last = err; passes(err) {
+			return false, nil
+		}
+		return ok, err
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case wait.Interrupted(err) && last != nil && !wait.Interrupted(last):
+		return fmt.Errorf("%w; the last answer was: %w", errNotYet, last)
+	case wait.Interrupted(err):
+		return errNotYet
+	default:
+		return err
+	}
+}
+
+// passes tells whether an error is of the kind that goes away by itself.
+func passes(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)
+}
