@@ -27,6 +27,7 @@ func newCluster(s *site, c control) (*Cluster, error) {
 // control is what a Cluster asks of its host.
 type control interface {
 	WaitReady(ctx context.Context) error
+	Inject(ctx context.Context, f Fault) error
 }
 
 // Name is the name of the cluster.

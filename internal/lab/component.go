@@ -3,8 +3,6 @@ package lab
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/lockstep-dev/lockstep/internal/proc"
 )
@@ -40,27 +38,17 @@ func (s *site) command(c component) proc.Command {
 	}
 }
 
-// settings are what faults change about components; the zero value is a
-// healthy cluster.
-type settings struct {
-	// etcdQuota bounds the size of etcd's file in bytes. Zero is etcd's default, 2 GB.
-	etcdQuota int64
-}
-
-// component describes one component as it should run now.
-func (s *site) component(name string, set settings) (component, error) {
+// component describes one component.
+func (s *site) component(name string) component {
 	switch name {
 	case Etcd:
-		return s.etcd(set), nil
+		return s.etcd()
 	case APIServer:
-		return s.apiServer(), nil
-	case ControllerManager:
-		return s.controllerManager(), nil
+		return s.apiServer()
+	default:
+		return s.controllerManager()
 	}
-	return component{}, fmt.Errorf("cluster %q has no component %q; it has %q", s.Name, name, componentNames)
 }
-
-func isComponent(name string) bool { return slices.Contains(componentNames, name) }
 
 // flags turns "name=value" words into arguments.
 func flags(words ...string) []string {

@@ -1,14 +1,10 @@
 package lab
 
-import (
-	"fmt"
-)
-
 // etcdMember is the name of the one member; a restored data directory must
 // carry the same.
 const etcdMember = "lab"
 
-func (s *site) etcd(set settings) component {
+func (s *site) etcd() component {
 	peer := s.url(s.Ports.EtcdPeer)
 	client := s.url(s.Ports.Etcd)
 	args := flags(
@@ -32,10 +28,7 @@ func (s *site) etcd(set settings) component {
 		"log-level=warn",
 	)
 	if !s.lab.Fsync {
-		args = append(args, flags("unsafe-no-fsync=true")...)
-	}
-	if set.etcdQuota > 0 {
-		args = append(args, flags(fmt.Sprintf("quota-backend-bytes=%d", set.etcdQuota))...)
+		args = append(args, "--unsafe-no-fsync=true")
 	}
 	return component{
 		Name:  Etcd,

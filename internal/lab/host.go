@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockstep-dev/lockstep/internal/proc"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -21,9 +20,8 @@ type Host struct {
 
 	// fault serialises faults that stop and start components.
 	fault sync.Mutex
-	// mu guards settings.
-	mu       sync.Mutex
-	settings settings
+	// links are the relays towards this cluster, by the cluster they come from.
+	links map[string]link
 }
 
 // NewHost prepares one cluster of a lab: files are written, nothing is started.
@@ -35,7 +33,7 @@ func NewHost(spec *Spec, cluster string, log *slog.Logger) (*Host, error) {
 	if err := site.prepare(time.Now()); err != nil {
 		return nil, fmt.Errorf("cannot prepare cluster %q: %w", cluster, err)
 	}
-	h := &Host{site: site, log: log.With("cluster", cluster), units: map[string]*unit{}}
+	h := &Host{site: site, log: log.With("cluster", cluster), units: map[string]*unit{}, links: site.newLinks()}
 	for i, name := range componentNames {
 		h.units[name] = h.newUnit(name, componentNames[:i])
 	}
@@ -58,12 +56,10 @@ func (s *site) prepare(now time.Time) error {
 // newUnit makes the unit of a component that needs the one before it.
 func (h *Host) newUnit(name string, before []string) *unit {
 	return &unit{
-		name: name,
-		log:  h.log,
-		build: func() (component, proc.Command, error) {
-			c, err := h.site.component(name, h.currentSettings())
-			return c, h.site.command(c), err
-		},
+		name:      name,
+		log:       h.log,
+		component: h.site.component(name),
+		command:   h.site.command(h.site.component(name)),
 		gate: func(ctx context.Context) error {
 			if len(before) == 0 {
 				return nil
@@ -75,12 +71,6 @@ func (h *Host) newUnit(name string, before []string) *unit {
 	}
 }
 
-func (h *Host) currentSettings() settings {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.settings
-}
-
 // Run keeps the cluster running until ctx is done; then nothing of it runs.
 func (h *Host) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
@@ -89,6 +79,9 @@ func (h *Host) Run(ctx context.Context) error {
 			h.units[name].run(ctx)
 			return nil
 		})
+	}
+	for _, l := range h.links {
+		group.Go(func() error { return l.run(ctx) })
 	}
 	return group.Wait()
 }

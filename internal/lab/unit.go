@@ -29,10 +29,10 @@ const stopGrace = 10 * time.Second
 //	wanted, no process     ──start──> running ──ends──> back-off, again
 //	not wanted, running    ──stop───> idle
 type unit struct {
-	name string
-	log  *slog.Logger
-	// build describes the component as it should run now; a fault changes it.
-	build func() (component, proc.Command, error)
+	name      string
+	log       *slog.Logger
+	component component
+	command   proc.Command
 	// gate blocks until what the component needs is there.
 	gate func(context.Context) error
 
@@ -41,7 +41,6 @@ type unit struct {
 	changed  chan struct{}
 	wanted   bool
 	process  *proc.Process
-	current  component
 	exits    int
 	lastExit error
 }
@@ -96,13 +95,8 @@ func (u *unit) launch() (*proc.Process, error) {
 		if !u.wanted {
 			return
 		}
-		c, command, buildErr := u.build()
-		if buildErr != nil {
-			err = buildErr
-			return
-		}
-		if p, err = proc.Start(command); err == nil {
-			u.process, u.current = p, c
+		if p, err = proc.Start(u.command); err == nil {
+			u.process = p
 		}
 	})
 	return p, err

@@ -17,7 +17,7 @@ const readyPoll = 50 * time.Millisecond
 // ready looks once whether the component runs and serves.
 func (u *unit) ready(ctx context.Context) error {
 	u.mu.Lock()
-	p, c, wanted := u.process, u.current, u.wanted
+	p, wanted := u.process, u.wanted
 	u.mu.Unlock()
 	switch {
 	case !wanted:
@@ -25,18 +25,23 @@ func (u *unit) ready(ctx context.Context) error {
 	case p == nil:
 		return fmt.Errorf("%s does not run yet", u.name)
 	}
-	return c.Ready(ctx)
+	return u.component.Ready(ctx)
 }
 
 // waitReady returns when the component serves. It fails early, with the last
 // output, when the component ends again and again.
 func (u *unit) waitReady(ctx context.Context) error {
+	return u.waitFor(ctx, func(err error) bool { return err == nil })
+}
+
+// waitFor returns when a look at the component ends as wanted.
+func (u *unit) waitFor(ctx context.Context, wanted func(error) bool) error {
 	begin, before := time.Now(), u.exitCount()
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	for {
 		last := u.ready(ctx)
-		if last == nil {
+		if wanted(last) {
 			return nil
 		}
 		if u.exitCount()-before >= hopeless {
