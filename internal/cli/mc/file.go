@@ -2,10 +2,27 @@ package mc
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
+
+// Sink receives the whole content of a file.
+type Sink func(content []byte) error
+
+// ToFile writes to a file, which is replaced.
+func ToFile(path string, mode fs.FileMode) Sink {
+	return func(content []byte) error { return writeFile(path, content, mode) }
+}
+
+// ToWriter writes to what is open already.
+func ToWriter(w io.Writer) Sink {
+	return func(content []byte) error {
+		_, err := w.Write(content)
+		return err
+	}
+}
 
 // writeFile replaces a file as a whole: a reader sees the old content or the
 // new one, and a token is never in a file with a wider mode. What is no regular

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
-	"github.com/lockstep-dev/lockstep/internal/cli/mc/internal/joinfile"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
@@ -23,8 +22,8 @@ type InitOptions struct {
 	// ClusterID is the leader's own.
 	ClusterID string
 
-	// JoinConfigFile receives the join config; "" writes none.
-	JoinConfigFile string
+	// JoinConfig receives the join config for members; nil: none is needed.
+	JoinConfig Sink
 	// LeaderAPIServer is the URL members are told; needed for the join config only.
 	LeaderAPIServer string
 	// AllowLoopback accepts a URL that only this machine can use.
@@ -38,7 +37,6 @@ type InitOptions struct {
 // InitResult says what Init did.
 type InitResult struct {
 	ClusterSet Touched
-	JoinConfig joinfile.Config
 }
 
 // Init makes the ClusterSet of a leader, writes the join config for members,
@@ -55,12 +53,9 @@ func Init(ctx context.Context, c client.Client, opts InitOptions) (InitResult, e
 	if err != nil {
 		return InitResult{}, explain(opts.what(), err)
 	}
-	result := InitResult{
-		ClusterSet: Touched{Kind: kindClusterSet, Namespace: set.Namespace, Name: set.Name, Outcome: outcome},
-		JoinConfig: joinConfigOf(set, opts.LeaderAPIServer),
-	}
-	if opts.JoinConfigFile != "" {
-		if err := writeFile(opts.JoinConfigFile, result.JoinConfig.Render(), 0o644); err != nil {
+	result := InitResult{Touched{Kind: kindClusterSet, Namespace: set.Namespace, Name: set.Name, Outcome: outcome}}
+	if opts.JoinConfig != nil {
+		if err := opts.JoinConfig(joinConfigOf(set, opts.LeaderAPIServer).Render()); err != nil {
 			return result, opts.fileFailed(err)
 		}
 	}
@@ -80,7 +75,7 @@ func (o InitOptions) validate() error {
 		checkClusterSetID(o.what(), o.ClusterSet),
 		checkClusterID(o.what(), o.ClusterID),
 	}
-	if o.JoinConfigFile != "" {
+	if o.JoinConfig != nil {
 		what := fmt.Sprintf("cannot write a join config for ClusterSet %q", o.ClusterSet)
 		problems = append(problems, checkServer(what, o.LeaderAPIServer, o.AllowLoopback))
 	}

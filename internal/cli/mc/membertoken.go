@@ -26,8 +26,9 @@ type MemberTokenOptions struct {
 	Name string
 	// ClusterID is the one ID the credential may act as.
 	ClusterID string
-	// File receives the Secret's manifest, ready for the member; "" writes none.
-	File string
+	// Manifest receives the Secret, ready to be applied in the member; nil: not
+	// needed.
+	Manifest Sink
 	// Wait bounds the wait for the token; 0 means five seconds.
 	Wait     time.Duration
 	Progress Progress
@@ -98,12 +99,12 @@ func (o MemberTokenOptions) checkName() error {
 }
 
 func (o MemberTokenOptions) writeSecret(secret *corev1.Secret) error {
-	if o.File == "" {
+	if o.Manifest == nil {
 		return nil
 	}
 	manifest, err := joinfile.RenderToken(secret)
 	if err == nil {
-		err = writeFile(o.File, manifest, 0o600)
+		err = o.Manifest(manifest)
 	}
 	if err != nil {
 		return failed(fmt.Sprintf("cannot write the manifest of member token %q", o.Name),

@@ -1,0 +1,82 @@
+package mc
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+)
+
+// Access says which cluster a command speaks to.
+type Access struct {
+	// Kubeconfig is a file; "" means $KUBECONFIG, then the usual place, then the
+	// ServiceAccount of the Pod this runs in.
+	Kubeconfig string
+	// Context of the kubeconfig; "" means the current one.
+	Context string
+}
+
+func (a *Access) bind(flags *pflag.FlagSet) {
+	flags.StringVarP(&a.Kubeconfig, "kubeconfig", "k", "", "kubeconfig `file`; default is $KUBECONFIG, then ~/.kube/config")
+	flags.StringVar(&a.Context, "context", "", "`name` of the kubeconfig context to use")
+}
+
+// Connection is a client and what is known of where it leads.
+type Connection struct {
+	client.Client
+	// Server is the URL of the API server, as the kubeconfig has it.
+	Server string
+}
+
+// Connect reads the kubeconfig; it does not speak to the cluster yet. Warnings
+// of the API server go to warnings.
+func (a Access) Connect(warnings io.Writer) (Connection, error) {
+	config, err := a.loading().ClientConfig()
+	if err != nil {
+		if clientcmd.IsEmptyConfig(err) {
+			return Connection{}, failed("no cluster to speak to", "give --kubeconfig FILE, or set KUBECONFIG", err)
+		}
+		return Connection{}, failed("cannot read the kubeconfig", "list its contexts with: kubectl config get-contexts", err)
+	}
+	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
+	c, err := client.New(config, client.Options{Scheme: NewScheme()})
+	if err != nil {
+		return Connection{}, fmt.Errorf("cannot use kubeconfig context %q: %w", a.Context, err)
+	}
+	return Connection{Client: c, Server: config.Host}, nil
+}
+
+// raw is the kubeconfig as a whole, for its list of contexts.
+func (a Access) raw() (clientcmdapi.Config, error) { return a.loading().RawConfig() }
+
+func (a Access) loading() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.Kubeconfig
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: a.Context})
+}
+
+// NewScheme knows every kind the verbs read or write.
+func NewScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, rbacv1.AddToScheme, discoveryv1.AddToScheme,
+		v1alpha1.AddToScheme, v1alpha2.AddToScheme, mcsv1beta1.Install,
+	} {
+		if err := add(scheme); err != nil {
+			panic(err) // two Go types for one kind: a mistake in this file
+		}
+	}
+	return scheme
+}
