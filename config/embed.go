@@ -64,6 +64,9 @@ func CRDs(role Role) ([]*unstructured.Unstructured, error) {
 			crds = append(crds, crd)
 		}
 	}
+	for _, crd := range crds {
+		mark(crd)
+	}
 	sortForCreation(crds)
 	return crds, nil
 }
@@ -112,6 +115,17 @@ func readObject(name string) (*unstructured.Unstructured, error) {
 func parseObject(text []byte) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	return obj, yaml.UnmarshalStrict(text, obj)
+}
+
+// mark adds the proof of origin, which neither the generator of CRDs nor the
+// MCS project writes.
+func mark(crd *unstructured.Unstructured) {
+	labels := crd.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[ManagedByLabel] = ManagedBy
+	crd.SetLabels(labels)
 }
 
 func unknownRole(role Role) error {

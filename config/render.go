@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// ManagedByLabel with the value ManagedBy is on every rendered object. It
-	// is the proof that an object came from here and may be replaced or removed.
+	// ManagedByLabel with the value ManagedBy is on every manifest and CRD. It is
+	// the proof that an object came from here and may be replaced or removed.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	ManagedBy      = "lockstep"
 
@@ -85,7 +85,8 @@ func Render(role Role, options Options) ([]*unstructured.Unstructured, error) {
 	}
 	if role == Member && !madeByKubernetes(options.Namespace) {
 		typed = append(typed, &corev1.Namespace{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{ManagedByLabel: ManagedBy}},
 		})
 	}
 	if err := r.place(typed); err != nil {
@@ -97,9 +98,6 @@ func Render(role Role, options Options) ([]*unstructured.Unstructured, error) {
 			return nil, err
 		}
 		objects = append(objects, plain)
-	}
-	for _, obj := range objects {
-		mark(obj)
 	}
 	sortForCreation(objects)
 	return objects, nil
@@ -246,15 +244,6 @@ func sortForCreation(objects []*unstructured.Unstructured) {
 			cmp.Compare(a.GetName(), b.GetName()),
 		)
 	})
-}
-
-func mark(obj *unstructured.Unstructured) {
-	labels := obj.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[ManagedByLabel] = ManagedBy
-	obj.SetLabels(labels)
 }
 
 // decode reads a manifest into its type and refuses unknown fields.
