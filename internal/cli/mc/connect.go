@@ -5,18 +5,12 @@ import (
 	"io"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
-	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
 )
 
 // Access says which cluster a command speaks to.
@@ -51,7 +45,7 @@ func (a Access) Connect(warnings io.Writer) (Connection, error) {
 		return Connection{}, failed("cannot read the kubeconfig", "list its contexts with: kubectl config get-contexts", err)
 	}
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
-	c, err := client.New(config, client.Options{Scheme: NewScheme()})
+	c, err := client.New(config, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		return Connection{}, fmt.Errorf("cannot use kubeconfig context %q: %w", a.Context, err)
 	}
@@ -65,18 +59,4 @@ func (a Access) loading() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = a.Kubeconfig
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: a.Context})
-}
-
-// NewScheme knows every kind the verbs read or write.
-func NewScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, rbacv1.AddToScheme, discoveryv1.AddToScheme,
-		v1alpha1.AddToScheme, v1alpha2.AddToScheme, mcsv1beta1.Install,
-	} {
-		if err := add(scheme); err != nil {
-			panic(err) // two Go types for one kind: a mistake in this file
-		}
-	}
-	return scheme
 }

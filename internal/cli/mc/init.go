@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
@@ -100,12 +101,12 @@ func (o InitOptions) ensureSet(ctx context.Context, c client.Client) (*v1alpha2.
 	}
 	wanted := o.wanted()
 	if present == nil {
-		return wanted, Created, c.Create(ctx, wanted)
+		return wanted, apply.Created, c.Create(ctx, wanted)
 	}
 	if present.Name != wanted.Name || !sameLeader(present, wanted) {
 		return nil, "", o.differs(present)
 	}
-	return present, Unchanged, nil
+	return present, apply.Unchanged, nil
 }
 
 // sameLeader compares what a leader's ClusterSet says. spec.namespace is not

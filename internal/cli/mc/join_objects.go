@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
@@ -53,7 +54,7 @@ func (r *joinRun) ensureToken(ctx context.Context) error {
 		return err
 	}
 	r.did("Secret", wanted.Name, done.Outcome)
-	if done.Outcome != Unchanged {
+	if done.Outcome != apply.Unchanged {
 		r.undo.first(done.undoing("Secret"), done.takeBack(r.client, func(now, before *corev1.Secret) { now.Data = before.Data }))
 	}
 	return nil
@@ -92,9 +93,9 @@ func (r *joinRun) ensureSet(ctx context.Context) error {
 	}
 	r.did("ClusterSet", wanted.Name, done.Outcome)
 	switch done.Outcome {
-	case Created:
+	case apply.Created:
 		r.undo.first(done.undoing("ClusterSet"), r.withdraw(done.Now))
-	case Configured:
+	case apply.Configured:
 		r.undo.first(done.undoing("ClusterSet"), done.takeBack(r.client, func(now, before *v1alpha2.ClusterSet) { now.Spec = before.Spec }))
 	}
 	return nil
@@ -113,9 +114,9 @@ func (r *joinRun) did(kind, name string, outcome Outcome) {
 }
 
 // undoing says what takeBack does, as the object of "cannot …".
-func (e ensured[T]) undoing(kind string) string {
+func (e ensured[T, P]) undoing(kind string) string {
 	verb := "restore"
-	if e.Outcome == Created {
+	if e.Outcome == apply.Created {
 		verb = "delete"
 	}
 	return fmt.Sprintf("%s %s %q", verb, kind, e.Now.GetName())
@@ -125,7 +126,7 @@ func (e ensured[T]) undoing(kind string) string {
 func changed(touched []Touched) string {
 	var names []string
 	for _, t := range touched {
-		if t.Outcome != Unchanged {
+		if t.Outcome != apply.Unchanged {
 			names = append(names, fmt.Sprintf("%s %q (%s)", t.Kind, t.Name, t.Outcome))
 		}
 	}

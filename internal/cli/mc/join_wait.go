@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
@@ -46,7 +47,7 @@ func (r *joinRun) onlyTokenChanged() bool {
 	for _, t := range r.result.Touched {
 		outcomes[t.Kind] = t.Outcome
 	}
-	return outcomes["secret"] == Configured && outcomes["clusterset"] == Unchanged
+	return outcomes["secret"] == apply.Configured && outcomes["clusterset"] == apply.Unchanged
 }
 
 // membershipWatch looks at the ClusterSet until its standing is final.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
@@ -48,7 +49,7 @@ func Leave(ctx context.Context, c client.Client, opts LeaveOptions) (LeaveResult
 		return LeaveResult{}, err
 	}
 	if set == nil {
-		run.did(kindClusterSet, opts.ClusterSet, NotFound)
+		run.did(kindClusterSet, opts.ClusterSet, Missing)
 		return run.result, run.deleteTokens(ctx, "")
 	}
 	if err := run.deleteSet(ctx, set); err != nil || run.goesOn {
@@ -99,7 +100,7 @@ func (r *leaveRun) deleteSet(ctx context.Context, set *v1alpha2.ClusterSet) erro
 	}
 	if r.Wait == 0 && !r.Force {
 		r.goesOn = true
-		r.did(kindClusterSet, set.Name, Waiting)
+		r.did(kindClusterSet, set.Name, Deleting)
 		return nil
 	}
 	r.Progress.sayf("waiting up to %s until cluster %q has withdrawn from leader %q", r.Wait, set.Spec.ClusterID, leaderOf(set).ClusterID)
@@ -108,7 +109,7 @@ func (r *leaveRun) deleteSet(ctx context.Context, set *v1alpha2.ClusterSet) erro
 		return r.notGone(ctx, set)
 	}
 	if err == nil {
-		r.did(kindClusterSet, set.Name, Deleted)
+		r.did(kindClusterSet, set.Name, apply.Deleted)
 	}
 	return explain(r.what(), err)
 }

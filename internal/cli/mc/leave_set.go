@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 )
 
@@ -66,7 +67,7 @@ func (r *leaveRun) force(ctx context.Context, set *v1alpha2.ClusterSet) error {
 	if err := awaitGone(ctx, r.client, set, withdrawTime); err != nil {
 		return explain(r.what(), err)
 	}
-	r.did(kindClusterSet, set.Name, Deleted)
+	r.did(kindClusterSet, set.Name, apply.Deleted)
 	r.result.Left = append(r.leftHere(ctx), leftAtLeader(set))
 	return nil
 }

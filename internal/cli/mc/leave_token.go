@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 )
 
 // deleteTokens deletes the Secret that the ClusterSet named, and those that a
@@ -28,7 +29,7 @@ func (r *leaveRun) deleteTokens(ctx context.Context, named string) error {
 		if err := deleteByUID(ctx, r.client, secret, secret.UID); err != nil {
 			return explain(r.what(), err)
 		}
-		r.did("secret", secret.Name, Deleted)
+		r.did("secret", secret.Name, apply.Deleted)
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
@@ -88,10 +88,10 @@ func (r *tokenRun) ensureSecret(ctx context.Context) error {
 }
 
 // record notes what a step did, and how to take back what it created.
-func record[T client.Object](r *tokenRun, kind string, done ensured[T]) {
+func record[T any, P apply.Object[T]](r *tokenRun, kind string, done ensured[T, P]) {
 	r.result.Touched = append(r.result.Touched,
 		Touched{Kind: strings.ToLower(kind), Namespace: r.Namespace, Name: r.Name, Outcome: done.Outcome})
-	if done.Outcome == Created {
+	if done.Outcome == apply.Created {
 		r.undo.last(fmt.Sprintf("delete %s %q", kind, r.Name), deleteExactly(r.client, done.Now))
 	}
 }

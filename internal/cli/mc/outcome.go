@@ -1,20 +1,21 @@
 package mc
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+)
 
 // Outcome says what became of one object.
-type Outcome string
+type Outcome = apply.Outcome
 
-// The outcomes, in kubectl's words where it has one.
+// Outcomes that only verbs know, beside those of writing.
 const (
-	Created    Outcome = "created"
-	Configured Outcome = "configured"
-	Unchanged  Outcome = "unchanged"
-	Deleted    Outcome = "deleted"
-	NotFound   Outcome = "not found"
-	Kept       Outcome = "kept"
-	// Waiting: asked for, and a controller has yet to do it.
-	Waiting Outcome = "waiting"
+	Missing Outcome = "not found"
+	// Kept: not made by the command line, so not removed by it.
+	Kept Outcome = "kept"
+	// Deleting: asked for; a controller has yet to finish.
+	Deleting Outcome = "deleting"
 )
 
 // Touched is one object a verb dealt with.
