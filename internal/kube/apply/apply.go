@@ -1,0 +1,110 @@
+// Package apply turns wanted objects into the fewest writes.
+//
+// A plan hands over pairs, the object as it was seen and as it should be; the
+// wanted one starts from a copy of the seen one. Equal pairs cost nothing.
+// Writes carry the seen resource version, so a plan made from a stale view is
+// refused by the API server and made again, never forced. Server-side apply
+// would also do, but costs the API server a merge of managed fields on every
+// write and cannot express "only if this is still what I saw".
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Outcome is what a call did to one object.
+type Outcome string
+
+const (
+	Unchanged  Outcome = "unchanged"
+	Created    Outcome = "created"
+	Configured Outcome = "configured"
+	Deleted    Outcome = "deleted"
+)
+
+// Object is what both sides of a change are.
+type Object[T any] interface {
+	client.Object
+	*T
+}
+
+// Change makes current look like desired: create when current is nil, delete
+// when desired is nil, update when they differ. On create and update desired
+// holds what the API server returned.
+//
+// Somebody having deleted the object first counts as deleted. A conflict or an
+// object that appeared meanwhile comes back as an error for which IsStale is
+// true: look again.
+func Change[T any, P Object[T]](ctx context.Context, c client.Client, current, desired P) (Outcome, error) {
+	switch {
+	case current == nil && desired == nil:
+		return Unchanged, nil
+	case current == nil:
+		return Created, explain("create", desired, c.Create(ctx, desired))
+	case desired == nil:
+		return Deleted, explain("delete", current, remove(ctx, c, current))
+	case equality.Semantic.DeepEqual(current, desired):
+		return Unchanged, nil
+	default:
+		return Configured, explain("update", desired, c.Update(ctx, desired))
+	}
+}
+
+// Status writes the status of desired if it differs from that of current.
+func Status[T any, P Object[T]](ctx context.Context, c client.Client, current, desired P) (Outcome, error) {
+	if equality.Semantic.DeepEqual(current, desired) {
+		return Unchanged, nil
+	}
+	return Configured, explain("update the status of", desired, c.Status().Update(ctx, desired))
+}
+
+// IsStale tells that an error only means that the plan was made from an old
+// view of the world.
+func IsStale(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}
+
+// remove deletes exactly the object that was seen, not one that took its name.
+func remove(ctx context.Context, c client.Client, obj client.Object) error {
+	uid := obj.GetUID()
+	return client.IgnoreNotFound(c.Delete(ctx, obj, client.Preconditions{UID: &uid}))
+}
+
+func explain(verb string, obj client.Object, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot %s %T %q: %w", verb, obj, client.ObjectKeyFromObject(obj), err)
+}
+
+// Each calls do for every object of a list, and stops at the first error.
+func Each(list client.ObjectList, do func(client.Object) error) error {
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		object, ok := item.(client.Object)
+		if !ok {
+			return fmt.Errorf("%T is not an API object", item)
+		}
+		return do(object)
+	})
+}
+
+// Result ends a reconcile: a plan made from an old view is made again in a
+// moment, silently; it is no error that anybody should read about.
+func Result(result reconcile.Result, err error) (reconcile.Result, error) {
+	if IsStale(err) {
+		return reconcile.Result{RequeueAfter: staleAfter}, nil
+	}
+	return result, err
+}
+
+// staleAfter gives the watch time to bring what the API server already knows.
+const staleAfter = 20 * time.Millisecond

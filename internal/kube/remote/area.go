@@ -1,0 +1,275 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+)
+
+// Area is one open connection to a common area. Its identity never changes; a
+// new access makes a new Area.
+type Area struct {
+	clusterset.Access
+	// Direct reads and writes past every cache.
+	Direct client.Client
+
+	// facts never leave the leader's hop: exports of this member, imports, and
+	// this member's announce. slices are watched only when the leader is our
+	// own, because upstream grants no right to them.
+	facts, slices part
+	ledger        ledger
+
+	// life ends with the area; its goroutines are tied to it, calls are not.
+	life context.Context
+	end  context.CancelFunc
+
+	mu       sync.Mutex
+	exchange clusterset.Exchange
+}
+
+// part is one group of caches and whether they hold the world yet.
+type part struct {
+	cache  cache.Cache
+	synced bool // guarded by Area.mu
+}
+
+// Settings are equal for all areas of a Link.
+type Settings struct {
+	// QPS and Burst limit requests to the leader's API server; zero means 500
+	// and 1000. Upstream's 100 and 200 make a thousand exports take a minute.
+	QPS   float32
+	Burst int
+	// UserAgent as the leader's audit log shows it.
+	UserAgent string
+}
+
+// openArea prepares clients and caches; it contacts nobody.
+func openArea(access clusterset.Access, settings Settings) (*Area, error) {
+	config := restConfig(access, settings)
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the credential for the leader at %s: %w; check ca.crt and token of the member's Secret", access.Server, err)
+	}
+	known, mapper := scheme.New(), scheme.AreaMapper()
+	direct, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: known, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("cannot build a client for the leader at %s: %w", access.Server, err)
+	}
+	area := &Area{Access: access, Direct: direct}
+	options := cache.Options{
+		HTTPClient: httpClient, Scheme: known, Mapper: mapper,
+		DefaultNamespaces:           map[string]cache.Config{access.Namespace: {}},
+		DefaultTransform:            cache.TransformStripManagedFields(),
+		ReaderFailOnMissingInformer: true,
+		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.ResourceExport{}:        {Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelSourceClusterID: access.ClusterID})},
+			&v1alpha1.MemberClusterAnnounce{}: {Field: fields.OneTermEqualSelector("metadata.name", identity.AnnounceName(access.ClusterID))},
+		},
+	}
+	for object, by := range options.ByObject {
+		by.Namespaces = map[string]cache.Config{access.Namespace: {LabelSelector: by.Label, FieldSelector: by.Field}}
+		options.ByObject[object] = by
+	}
+	if area.facts.cache, err = cache.New(config, options); err != nil {
+		return nil, fmt.Errorf("cannot prepare the view of the common area at %s: %w", access.Server, err)
+	}
+	options.ByObject = nil
+	if area.slices.cache, err = cache.New(config, options); err != nil {
+		return nil, fmt.Errorf("cannot prepare the view of endpoints at %s: %w", access.Server, err)
+	}
+	return area, nil
+}
+
+func restConfig(access clusterset.Access, settings Settings) *rest.Config {
+	config := &rest.Config{
+		Host:            access.Server,
+		BearerToken:     string(access.Token),
+		TLSClientConfig: rest.TLSClientConfig{CAData: access.CA},
+		UserAgent:       settings.UserAgent,
+		QPS:             500,
+		Burst:           1000,
+		// A proxy named in the environment is for other traffic than this.
+		Proxy: http.ProxyFromEnvironment,
+	}
+	if settings.QPS != 0 {
+		config.QPS, config.Burst = settings.QPS, settings.Burst
+	}
+	return config
+}
+
+// Ready tells whether the facts of the common area can be read.
+func (a *Area) Ready() bool {
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.facts.synced
+}
+
+// Exchange is how endpoints travel, as far as they can be read already: unknown
+// while the leader has not answered or the slices are still being listed.
+func (a *Area) Exchange() clusterset.Exchange {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.exchange != clusterset.ExchangeWire && !a.slices.synced {
+		return clusterset.ExchangeUnknown
+	}
+	return a.exchange
+}
+
+// Published names the session in which every export of this member has been
+// compared with the common area; empty while that is not so.
+func (a *Area) Published() string {
+	if a.Exchange() == clusterset.ExchangeUnknown {
+		return ""
+	}
+	return a.ledger.settled()
+}
+
+// Settle marks keys as compared in this session; see Link.Expect.
+func (a *Area) Settle(key types.NamespacedName) { a.ledger.settle(key) }
+
+const (
+	indexTuple     = "tuple"
+	indexImported  = "importedService"
+	indexNamespace = "namespace"
+)
+
+// Export is this member's ResourceExport of that name; nil when there is none.
+func (a *Area) Export(ctx context.Context, name string) (*v1alpha1.ResourceExport, error) {
+	export := &v1alpha1.ResourceExport{}
+	err := a.facts.cache.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: name}, export)
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return export, nil
+}
+
+// Exports are all ResourceExports of this member.
+func (a *Area) Exports(ctx context.Context) ([]v1alpha1.ResourceExport, error) {
+	var list v1alpha1.ResourceExportList
+	err := a.facts.cache.List(ctx, &list, client.InNamespace(a.Namespace))
+	return list.Items, err
+}
+
+// Imports are the ResourceImports of one tuple; an importer goes by the tuple,
+// never by the name.
+func (a *Area) Imports(ctx context.Context, tuple types.NamespacedName) ([]v1alpha1.ResourceImport, error) {
+	return a.imports(ctx, client.MatchingFields{indexTuple: tuple.String()})
+}
+
+// ImportsInto are the ResourceImports whose Services belong in a Namespace.
+func (a *Area) ImportsInto(ctx context.Context, namespace string) ([]v1alpha1.ResourceImport, error) {
+	return a.imports(ctx, client.MatchingFields{indexNamespace: namespace})
+}
+
+// ImportsAs are the ResourceImports whose local Service has that name.
+func (a *Area) ImportsAs(ctx context.Context, service types.NamespacedName) ([]v1alpha1.ResourceImport, error) {
+	return a.imports(ctx, client.MatchingFields{indexImported: service.String()})
+}
+
+// AllImports are all ResourceImports of the common area.
+func (a *Area) AllImports(ctx context.Context) ([]v1alpha1.ResourceImport, error) {
+	return a.imports(ctx)
+}
+
+func (a *Area) imports(ctx context.Context, options ...client.ListOption) ([]v1alpha1.ResourceImport, error) {
+	var list v1alpha1.ResourceImportList
+	err := a.facts.cache.List(ctx, &list, append(options, client.InNamespace(a.Namespace))...)
+	return list.Items, err
+}
+
+// Slices are the EndpointSlices of a tuple in the common area, of all clusters.
+// Empty when endpoints do not travel that way.
+func (a *Area) Slices(ctx context.Context, tuple types.NamespacedName) ([]discoveryv1.EndpointSlice, error) {
+	return a.listSlices(ctx, client.MatchingFields{indexTuple: tuple.String()})
+}
+
+// AllSlices are all EndpointSlices of the common area that belong to a tuple.
+func (a *Area) AllSlices(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
+	return a.listSlices(ctx)
+}
+
+func (a *Area) listSlices(ctx context.Context, options ...client.ListOption) ([]discoveryv1.EndpointSlice, error) {
+	if exchange := a.Exchange(); exchange == clusterset.ExchangeUnknown || exchange == clusterset.ExchangeWire {
+		return nil, nil
+	}
+	var list discoveryv1.EndpointSliceList
+	err := a.slices.cache.List(ctx, &list, append(options, client.InNamespace(a.Namespace))...)
+	return list.Items, err
+}
+
+// Announce is this member's announce as last seen; nil when there is none.
+func (a *Area) Announce(ctx context.Context) (*v1alpha1.MemberClusterAnnounce, error) {
+	announce := &v1alpha1.MemberClusterAnnounce{}
+	err := a.facts.cache.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: identity.AnnounceName(a.ClusterID)}, announce)
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return announce, nil
+}
+
+// SliceTuple is the Service a slice of the common area belongs to.
+func SliceTuple(object client.Object) (types.NamespacedName, bool) {
+	tuple := types.NamespacedName{
+		Namespace: object.GetLabels()[v1alpha1.LabelServiceNamespace],
+		Name:      object.GetLabels()[mcsv1beta1.LabelServiceName],
+	}
+	return tuple, tuple.Namespace != "" && tuple.Name != ""
+}
+
+func (a *Area) index(ctx context.Context) error {
+	imports := func(value func(v1alpha1.ResourceImportSpec) string) client.IndexerFunc {
+		return func(object client.Object) []string {
+			return []string{value(object.(*v1alpha1.ResourceImport).Spec)}
+		}
+	}
+	bySpec := map[string]func(v1alpha1.ResourceImportSpec) string{
+		indexTuple: func(s v1alpha1.ResourceImportSpec) string { return s.Namespace + "/" + s.Name },
+		indexImported: func(s v1alpha1.ResourceImportSpec) string {
+			return s.Namespace + "/" + identity.ImportedServiceName(s.Name)
+		},
+		indexNamespace: func(s v1alpha1.ResourceImportSpec) string { return s.Namespace },
+	}
+	for name, value := range bySpec {
+		if err := a.facts.cache.IndexField(ctx, &v1alpha1.ResourceImport{}, name, imports(value)); err != nil {
+			return err
+		}
+	}
+	return a.slices.cache.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexTuple, func(object client.Object) []string {
+		tuple, ok := SliceTuple(object)
+		if !ok {
+			return nil
+		}
+		return []string{tuple.String()}
+	})
+}
+
+// partOf says which part of the area shows a kind.
+func (a *Area) partOf(object runtime.Object) *part {
+	if _, ok := object.(*discoveryv1.EndpointSlice); ok {
+		return &a.slices
+	}
+	return &a.facts
+}
+
+// Open returns an area of which only Direct is usable, for a last word to a
+// leader that the link does not lead to any more.
+func Open(access clusterset.Access) (*Area, error) { return openArea(access, Settings{}) }

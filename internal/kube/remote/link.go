@@ -1,0 +1,270 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Link is the connection of a member to its common area, whichever that is now.
+// It is a Runnable of the manager: areas are opened and closed while it runs.
+type Link struct {
+	settings Settings
+	opened   chan struct{} // capacity 1
+
+	mu      sync.Mutex
+	running context.Context // of Start; nil before
+	work    sync.WaitGroup  // goroutines of all areas
+	area    *Area
+	watches []watch
+	onMoves []move
+	state   State
+	onState []move
+}
+
+// watch is one loop's interest in a kind of the common area.
+type watch struct {
+	kind     client.Object
+	requests func(context.Context, client.Object) []reconcile.Request
+	queue    queue
+}
+
+// move is one loop's interest in the link itself.
+type move struct {
+	requests func(context.Context, *Area) []reconcile.Request
+	queue    queue
+}
+
+// NewLink returns a link that leads nowhere yet.
+func NewLink(settings Settings) *Link {
+	return &Link{settings: settings, opened: make(chan struct{}, 1)}
+}
+
+// Start implements manager.Runnable; it returns when every area has ended.
+func (l *Link) Start(ctx context.Context) error {
+	l.mu.Lock()
+	l.running = ctx
+	l.mu.Unlock()
+	<-ctx.Done()
+	l.Disconnect()
+	l.work.Wait()
+	return nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: the link itself
+// writes nothing.
+func (l *Link) NeedLeaderElection() bool { return false }
+
+// Area is where the link leads now; nil when nowhere. It may not be Ready.
+func (l *Link) Area() *Area {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.area
+}
+
+// Connect makes the link lead to access, in place of where it led before. With
+// an equal access nothing happens.
+func (l *Link) Connect(access clusterset.Access) error {
+	if area := l.Area(); area != nil && area.Access.Equal(access) {
+		return nil
+	}
+	return l.reopen(access)
+}
+
+// Refresh opens the same access again, with caches listed afresh: after the
+// common area lost writes, watches of the old caches would miss events.
+func (l *Link) Refresh() error {
+	area := l.Area()
+	if area == nil {
+		return nil
+	}
+	return l.reopen(area.Access)
+}
+
+func (l *Link) reopen(access clusterset.Access) error {
+	area, err := openArea(access, l.settings)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running == nil || l.running.Err() != nil {
+		return fmt.Errorf("cannot connect to the leader at %s: the controller is not running", access.Server)
+	}
+	l.end()
+	area.life, area.end = context.WithCancel(l.running)
+	l.area = area
+	l.work.Go(func() { l.follow(area, &area.facts) })
+	l.Nudge()
+	return nil
+}
+
+// Disconnect makes the link lead nowhere.
+func (l *Link) Disconnect() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end()
+}
+
+func (l *Link) end() {
+	if l.area != nil {
+		l.area.end()
+		l.area = nil
+	}
+}
+
+// Answer tells the link what the leader of an area said on the announce. Slices
+// are watched from the moment an own leader is known.
+func (l *Link) Answer(area *Area, answer clusterset.LeaderAnswer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.area != area || !answer.Seen {
+		return
+	}
+	area.mu.Lock()
+	before := area.exchange
+	area.exchange = answer.Exchange
+	area.mu.Unlock()
+	if before == answer.Exchange {
+		return
+	}
+	ownBefore := before == clusterset.ExchangeSlices || before == clusterset.ExchangeSlicesAndWire
+	switch {
+	case answer.Exchange == clusterset.ExchangeWire || ownBefore:
+		l.work.Go(func() { l.moved(area) })
+	default:
+		l.work.Go(func() { l.follow(area, &area.slices) })
+	}
+}
+
+// follow runs one part of an area: caches, then the loops' watches on them, then
+// a general wake-up, because what the loops saw before was incomplete.
+func (l *Link) follow(area *Area, p *part) {
+	ctx := area.life
+	logger := log.FromContext(ctx).WithValues("leader", area.LeaderID, "clusterSet", area.ClusterSet)
+	if p == &area.facts {
+		if err := area.index(ctx); err != nil {
+			logger.Error(err, "Cannot index the common area")
+			return
+		}
+	}
+	l.work.Go(func() {
+		if err := p.cache.Start(ctx); err != nil {
+			logger.Error(err, "Watching the common area ended")
+		}
+	})
+	if !l.sync(ctx, logger, area, p) {
+		return
+	}
+	area.mu.Lock()
+	p.synced = true
+	area.mu.Unlock()
+	l.attachAll(ctx, logger, area, p)
+	l.moved(area)
+}
+
+// sync asks for every kind of the part, so that all are listed before any loop
+// decides anything.
+func (l *Link) sync(ctx context.Context, logger logr.Logger, area *Area, p *part) bool {
+	kinds := []client.Object{&v1alpha1.ResourceExport{}, &v1alpha1.ResourceImport{}, &v1alpha1.MemberClusterAnnounce{}}
+	if p == &area.slices {
+		kinds = []client.Object{&discoveryv1.EndpointSlice{}}
+	}
+	for _, kind := range kinds {
+		if _, err := p.cache.GetInformer(ctx, kind); err != nil {
+			if ctx.Err() == nil {
+				logger.Error(err, "Cannot watch the common area", "kind", fmt.Sprintf("%T", kind))
+			}
+			return false
+		}
+	}
+	return p.cache.WaitForCacheSync(ctx)
+}
+
+// Watch is a source of requests from objects of one kind in the common area.
+func (l *Link) Watch(kind client.Object, requests func(context.Context, client.Object) []reconcile.Request) source.Source {
+	return source.Func(func(ctx context.Context, queue queue) error {
+		w := watch{kind, requests, queue}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.watches = append(l.watches, w)
+		if area := l.area; area != nil {
+			area.mu.Lock()
+			synced := area.partOf(kind).synced
+			area.mu.Unlock()
+			if synced {
+				return attach(area.life, area, w)
+			}
+		}
+		return nil
+	})
+}
+
+// Moved is a source of requests for whenever the link leads somewhere else, or
+// shows more of where it leads: what a loop saw before may not hold any more.
+func (l *Link) Moved(requests func(context.Context, *Area) []reconcile.Request) source.Source {
+	return source.Func(func(ctx context.Context, queue queue) error {
+		m := move{requests, queue}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.onMoves = append(l.onMoves, m)
+		if area := l.area; area.Ready() {
+			l.work.Go(func() { m.enqueue(area.life, area) })
+		}
+		return nil
+	})
+}
+
+func (l *Link) moved(area *Area) {
+	l.mu.Lock()
+	moves, current := append([]move(nil), l.onMoves...), l.area == area
+	l.mu.Unlock()
+	if !current {
+		return
+	}
+	for _, m := range moves {
+		m.enqueue(area.life, area)
+	}
+}
+
+// Expect opens the ledger of the area's session: these exports are to be
+// compared before the member may say that it has published everything.
+func (a *Area) Expect(requests []reconcile.Request) {
+	keys := make([]client.ObjectKey, len(requests))
+	for i, r := range requests {
+		keys[i] = r.NamespacedName
+	}
+	a.ledger.expect(keys)
+}
+
+func (m move) enqueue(ctx context.Context, area *Area) {
+	for _, request := range m.requests(ctx, area) {
+		m.queue.Add(request)
+	}
+}
+
+func (l *Link) attachAll(ctx context.Context, logger logr.Logger, area *Area, p *part) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.watches {
+		if area.partOf(w.kind) != p {
+			continue
+		}
+		if err := attach(ctx, area, w); err != nil && ctx.Err() == nil {
+			logger.Error(err, "Cannot watch the common area", "kind", fmt.Sprintf("%T", w.kind))
+		}
+	}
+}

@@ -1,0 +1,146 @@
+// Package role is what the controllers of all roles have in common: a manager
+// with leader election, probes, and limits; scaled time for tests; and a guard
+// that ends the process when its API server went back in time.
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
+)
+
+// Options are common to all roles.
+type Options struct {
+	// Name of the role, as it appears in leases and logs: "leader", "member".
+	Name string
+	// Namespace the role runs in and serves.
+	Namespace string
+	// Identity of this replica in leader election. It should be that of the Pod:
+	// a container that is killed and restarted then takes its own lease up again
+	// at once, instead of waiting for it to run out. Empty means: no election.
+	Identity string
+	// HealthAddress serves /healthz and /readyz, MetricsAddress /metrics. Empty
+	// or "0" serves nothing.
+	HealthAddress, MetricsAddress string
+	// IntervalScale multiplies every period; zero means 1. Tests make it small.
+	IntervalScale float64
+	// ClockOffset shifts this process's clock; tests use it.
+	ClockOffset time.Duration
+	// Workers per loop; zero means 8.
+	Workers int
+	Log     logr.Logger
+}
+
+// Scale applies IntervalScale.
+func (o Options) Scale(d time.Duration) time.Duration {
+	if o.IntervalScale == 0 {
+		return d
+	}
+	return time.Duration(float64(d) * o.IntervalScale)
+}
+
+// Now is this process's clock.
+func (o Options) Now() time.Time { return time.Now().Add(o.ClockOffset) }
+
+// Controller are the options of a loop. A failed key is tried again soon and at
+// least every 30 s: the library's default of 1000 s is how upstream heals only
+// after a quarter of an hour (WK-22, WK-52).
+func (o Options) Controller() controller.Options {
+	workers := o.Workers
+	if workers == 0 {
+		workers = 8
+	}
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, o.Scale(30*time.Second)),
+	}
+}
+
+// renewDeadline is the manager's default; the lease itself lasts 15 s.
+const renewDeadline = 10 * time.Second
+
+// NewManager returns the manager of a role.
+func NewManager(config *rest.Config, o Options, caches cache.Options) (ctrl.Manager, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 500, 1000
+	config.UserAgent = "lockstep-" + o.Name
+	caches.DefaultTransform = cache.TransformStripManagedFields()
+	options := ctrl.Options{
+		Scheme: scheme.New(), Logger: o.Log, Cache: caches,
+		HealthProbeBindAddress: o.HealthAddress,
+		Metrics:                server.Options{BindAddress: o.MetricsAddress},
+		// Two managers of one test process run loops of the same name.
+		Controller: crconfig.Controller{SkipNameValidation: ptr.To(true)},
+	}
+	if o.Identity != "" {
+		lock, err := electionLock(config, o)
+		if err != nil {
+			return nil, err
+		}
+		options.LeaderElection = true
+		options.LeaderElectionResourceLockInterface = lock
+		options.LeaderElectionReleaseOnCancel = true
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, explain(err, config, o)
+	}
+	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
+		if err := add("ping", healthz.Ping); err != nil {
+			return nil, err
+		}
+	}
+	return mgr, mgr.Add(&rewindGuard{reader: mgr.GetAPIReader(), namespace: o.Namespace, every: o.Scale(10 * time.Second)})
+}
+
+// Start runs the manager. Losing the lease ends it with an error: the process
+// must go, so that nothing of it writes any more.
+func Start(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("the %s controller stopped: %w", o.Name, err)
+	}
+	return nil
+}
+
+func electionLock(config *rest.Config, o Options) (resourcelock.Interface, error) {
+	// A hung request must not outlive the time there is to renew.
+	config = rest.CopyConfig(config)
+	config.Timeout = renewDeadline / 2
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return resourcelock.New(resourcelock.LeasesResourceLock, o.Namespace, "lockstep-"+o.Name,
+		clients.CoreV1(), clients.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: o.Identity})
+}
+
+func explain(err error, config *rest.Config, o Options) error {
+	var noMatch *meta.NoKindMatchError
+	var netErr net.Error
+	switch {
+	case errors.As(err, &noMatch):
+		return fmt.Errorf("cannot start the %s controller: %w; install its CRDs", o.Name, err)
+	case errors.As(err, &netErr):
+		return fmt.Errorf("cannot start the %s controller: the API server at %s does not answer: %w", o.Name, config.Host, err)
+	}
+	return fmt.Errorf("cannot start the %s controller: %w", o.Name, err)
+}

@@ -1,0 +1,47 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/lockstep-dev/lockstep/internal/kube/role"
+	"github.com/lockstep-dev/lockstep/internal/leader/merge"
+	"github.com/lockstep-dev/lockstep/internal/leader/roster"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+)
+
+// Options of a leader controller.
+type Options struct{ role.Options }
+
+// Run is the leader controller; it returns when ctx ends or leadership is lost.
+func Run(ctx context.Context, config *rest.Config, options Options) error {
+	mgr, err := role.NewManager(config, options.Options, cache.Options{
+		DefaultNamespaces: map[string]cache.Config{options.Namespace: {}},
+	})
+	if err != nil {
+		return err
+	}
+	if err := merge.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	claims, err := role.ClaimsServed(mgr)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		(&roster.Reconciler{
+			Client: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lockstep-leader"),
+			Namespace: options.Namespace, ClaimsServed: claims,
+			Timeout: options.Scale(clusterset.BeatTimeout), LookAgain: options.Scale(5 * time.Second), Now: options.Now,
+		}).SetupWithManager(mgr),
+		(&merge.Reconciler{Client: mgr.GetClient(), Namespace: options.Namespace, Now: options.Now}).SetupWithManager(mgr, options.Controller()),
+	)
+	if err != nil {
+		return err
+	}
+	return role.Start(ctx, mgr, options.Options)
+}

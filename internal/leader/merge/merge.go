@@ -1,0 +1,182 @@
+// Package merge turns the exports of all members into imports, one Service at a
+// time. Whatever happens to any sibling wakes the whole (WK-22).
+package merge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/kube/local"
+	"github.com/lockstep-dev/lockstep/internal/kube/remote"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+	"github.com/lockstep-dev/lockstep/internal/plan/services"
+)
+
+// Reconciler has one key per exported Service: the tuple.
+type Reconciler struct {
+	Client    client.Client
+	Namespace string // the common area
+	Now       func() time.Time
+}
+
+// SetupWithManager registers the loop.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("merge").WithOptions(options).
+		Watches(&v1alpha1.ResourceExport{}, handler.EnqueueRequestsFromMapFunc(ofExport)).
+		Watches(&v1alpha1.ResourceImport{}, handler.EnqueueRequestsFromMapFunc(ofImport)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(ofSlice)).
+		Watches(&v1alpha1.MemberClusterAnnounce{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(membershipChanged())).
+		Complete(r)
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	seen, err := r.observe(ctx, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return apply.Result(ctrl.Result{}, r.apply(ctx, services.Merge(seen)))
+}
+
+func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (services.MergeObserved, error) {
+	seen := services.MergeObserved{Area: r.Namespace, Tuple: tuple, Now: metav1.Time{Time: r.Now()}}
+	var exports v1alpha1.ResourceExportList
+	if err := r.Client.List(ctx, &exports, client.InNamespace(r.Namespace), client.MatchingFields{indexTuple: tuple.String()}); err != nil {
+		return seen, err
+	}
+	for i := range exports.Items {
+		switch export := &exports.Items[i]; export.Spec.Kind {
+		case v1alpha1.KindService:
+			seen.Services = append(seen.Services, export)
+		case v1alpha1.KindEndpoints:
+			seen.Endpoints = append(seen.Endpoints, export)
+		}
+	}
+	var announces v1alpha1.MemberClusterAnnounceList
+	if err := r.Client.List(ctx, &announces, client.InNamespace(r.Namespace)); err != nil {
+		return seen, err
+	}
+	seen.Peers, seen.Wire = clusterset.Peers(announces.Items)
+	var slices discoveryv1.EndpointSliceList
+	if err := r.Client.List(ctx, &slices, client.InNamespace(r.Namespace), client.MatchingFields{indexTuple: tuple.String()}); err != nil {
+		return seen, err
+	}
+	seen.Slices = slices.Items
+	var err error
+	if seen.Import, err = local.Get[v1alpha1.ResourceImport](ctx, r.Client, r.named(identity.ServiceImportName(tuple))); err != nil {
+		return seen, err
+	}
+	seen.EndpointsImport, err = local.Get[v1alpha1.ResourceImport](ctx, r.Client, r.named(identity.EndpointsImportName(tuple)))
+	return seen, err
+}
+
+func (r *Reconciler) named(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: name}
+}
+
+// apply writes the imports first: a finalizer may go, and an exporter may read
+// that it succeeded, only when the import says so.
+func (r *Reconciler) apply(ctx context.Context, plan services.MergePlan) error {
+	_, facts := apply.Change(ctx, r.Client, plan.Import.Current, plan.Import.Desired)
+	_, wire := apply.Change(ctx, r.Client, plan.EndpointsImport.Current, plan.EndpointsImport.Desired)
+	failures := []error{facts, wire}
+	for _, change := range plan.Slices {
+		_, err := apply.Change(ctx, r.Client, change.Current, change.Desired)
+		failures = append(failures, err)
+	}
+	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	for _, change := range plan.Statuses {
+		_, err := apply.Status(ctx, r.Client, change.Current, change.Desired)
+		failures = append(failures, client.IgnoreNotFound(err))
+	}
+	for _, change := range plan.Finalizers {
+		_, err := apply.Change(ctx, r.Client, change.Current, change.Desired)
+		failures = append(failures, client.IgnoreNotFound(err))
+	}
+	return errors.Join(failures...)
+}
+
+const indexTuple = "tuple"
+
+// Index prepares a cache for this loop.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	key := func(requests func(context.Context, client.Object) []reconcile.Request) client.IndexerFunc {
+		return func(object client.Object) []string {
+			var keys []string
+			for _, request := range requests(ctx, object) {
+				keys = append(keys, request.String())
+			}
+			return keys
+		}
+	}
+	return errors.Join(
+		indexer.IndexField(ctx, &v1alpha1.ResourceExport{}, indexTuple, key(ofExport)),
+		indexer.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexTuple, key(ofSlice)),
+	)
+}
+
+func ofExport(_ context.Context, object client.Object) []reconcile.Request {
+	spec := object.(*v1alpha1.ResourceExport).Spec
+	return ofTuple(spec.Kind, v1alpha1.KindService, spec.Namespace, spec.Name)
+}
+
+func ofImport(_ context.Context, object client.Object) []reconcile.Request {
+	spec := object.(*v1alpha1.ResourceImport).Spec
+	return ofTuple(spec.Kind, v1alpha1.KindServiceImport, spec.Namespace, spec.Name)
+}
+
+func ofTuple(kind, service, namespace, name string) []reconcile.Request {
+	if kind != service && kind != v1alpha1.KindEndpoints {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
+}
+
+func ofSlice(_ context.Context, object client.Object) []reconcile.Request {
+	if tuple, ok := remote.SliceTuple(object); ok {
+		return []reconcile.Request{{NamespacedName: tuple}}
+	}
+	return nil
+}
+
+// all are the tuples of every export: how a member takes part decides which
+// representations each of them needs.
+func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	var exports v1alpha1.ResourceExportList
+	if err := r.Client.List(ctx, &exports, client.InNamespace(r.Namespace)); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list exports")
+		return nil
+	}
+	keys := sets.New[reconcile.Request]()
+	for i := range exports.Items {
+		keys.Insert(ofExport(ctx, &exports.Items[i])...)
+	}
+	return keys.UnsortedList()
+}
+
+// membershipChanged lets heartbeats pass by.
+func membershipChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetAnnotations()[v1alpha1.AnnotationPeer] != e.ObjectNew.GetAnnotations()[v1alpha1.AnnotationPeer]
+	}}
+}

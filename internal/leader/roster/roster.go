@@ -1,0 +1,238 @@
+// Package roster keeps the list of members: it answers their announces, tells
+// who is alive, and takes back what a leaving member had exported.
+package roster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+)
+
+// Reconciler has one key, its Namespace: a common area serves one ClusterSet.
+type Reconciler struct {
+	Client client.Client
+	// Uncached reads ClusterClaims, a legacy kind not worth a watch.
+	Uncached     client.Reader
+	Events       events.EventRecorder
+	Namespace    string
+	ClaimsServed bool
+	// Timeout is the age at which a heartbeat says nothing any more; LookAgain
+	// how often that is checked.
+	Timeout, LookAgain time.Duration
+	Now                func() time.Time
+
+	// receipts is what this process witnessed. What it did not is in the status.
+	receipts clusterset.Receipts
+}
+
+// SetupWithManager registers the loop.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	key := reconcile.Request{}
+	key.Namespace = r.Namespace
+	one := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{key} })
+	return ctrl.NewControllerManagedBy(mgr).Named("roster").
+		Watches(&v1alpha2.ClusterSet{}, one).
+		Watches(&v1alpha1.MemberClusterAnnounce{}, one).
+		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			queue.Add(key)
+			return nil
+		})).
+		Complete(r)
+}
+
+type observed struct {
+	set       *v1alpha2.ClusterSet // that this area serves; nil when there is none
+	surplus   []*v1alpha2.ClusterSet
+	problem   *clusterset.Problem
+	members   []v1alpha1.MemberClusterAnnounce // alive, of this set
+	departing []v1alpha1.MemberClusterAnnounce // being deleted, of any set
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	seen, err := r.observe(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	failures := []error{r.dismiss(ctx, seen)}
+	if seen.set != nil {
+		r.receipts = clusterset.Witness(r.receipts, seen.members, r.Now())
+		failures = append(failures, r.acknowledge(ctx, seen), r.report(ctx, seen))
+	}
+	return apply.Result(ctrl.Result{RequeueAfter: r.LookAgain}, errors.Join(failures...))
+}
+
+func (r *Reconciler) observe(ctx context.Context) (observed, error) {
+	var sets v1alpha2.ClusterSetList
+	if err := r.Client.List(ctx, &sets, client.InNamespace(r.Namespace)); err != nil {
+		return observed{}, err
+	}
+	all := make([]*v1alpha2.ClusterSet, len(sets.Items))
+	for i := range sets.Items {
+		all[i] = &sets.Items[i]
+	}
+	var seen observed
+	seen.set, seen.surplus = clusterset.Serving(all)
+	var announces v1alpha1.MemberClusterAnnounceList
+	if err := r.Client.List(ctx, &announces, client.InNamespace(r.Namespace)); err != nil {
+		return observed{}, err
+	}
+	for _, a := range announces.Items {
+		switch {
+		case !a.DeletionTimestamp.IsZero():
+			seen.departing = append(seen.departing, a)
+		case seen.set != nil && a.ClusterSetID == seen.set.Name:
+			seen.members = append(seen.members, a)
+		}
+	}
+	return seen, r.check(ctx, &seen)
+}
+
+// check resolves the leader's own cluster ID (LDR-CS-1, API-LEG-2).
+func (r *Reconciler) check(ctx context.Context, seen *observed) error {
+	if seen.set == nil {
+		return nil
+	}
+	var claims v1alpha2.ClusterClaimList
+	if r.ClaimsServed && seen.set.Spec.ClusterID == "" {
+		if err := r.Uncached.List(ctx, &claims, client.InNamespace(r.Namespace)); err != nil {
+			return err
+		}
+	}
+	id, problem := clusterset.ResolveID(seen.set, claims.Items)
+	if seen.problem = problem; problem != nil {
+		return nil
+	}
+	if leader := seen.set.Spec.Leaders[0].ClusterID; leader != id {
+		seen.problem = &clusterset.Problem{Reason: clusterset.ReasonInvalid, Message: fmt.Sprintf(
+			"ClusterSet %q says this cluster is %q but its leader is %q; the leader's ClusterSet must name itself in spec.leaders[0].clusterID", seen.set.Name, id, leader)}
+	}
+	if seen.set.Spec.ClusterID == "" {
+		next := seen.set.DeepCopy()
+		next.Spec.ClusterID = id
+		_, err := apply.Change(ctx, r.Client, seen.set, next)
+		return err
+	}
+	return nil
+}
+
+// acknowledge answers every member of the set (LDR-MS-1).
+func (r *Reconciler) acknowledge(ctx context.Context, seen observed) error {
+	if seen.problem != nil {
+		return nil
+	}
+	_, wire := clusterset.Peers(seen.members)
+	var failures []error
+	for i := range seen.members {
+		member := &seen.members[i]
+		outcome, err := apply.Change(ctx, r.Client, member, clusterset.Acknowledge(member, seen.set, wire))
+		if err == nil && outcome == apply.Configured {
+			log.FromContext(ctx).Info("Member answered", "cluster", member.ClusterID, "peer", member.Annotations[v1alpha1.AnnotationPeer] != "", "wire", wire)
+		}
+		failures = append(failures, client.IgnoreNotFound(err))
+	}
+	return errors.Join(failures...)
+}
+
+// dismiss takes back all that departing members had exported, then lets their
+// announces go (LDR-GC-2). What counts is the announce's cluster ID, not its name.
+func (r *Reconciler) dismiss(ctx context.Context, seen observed) error {
+	var failures []error
+	for i := range seen.departing {
+		member := &seen.departing[i]
+		if err := r.takeBack(ctx, member.ClusterID); err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		outcome, err := apply.Change(ctx, r.Client, member, clusterset.Dismiss(member))
+		if err == nil && outcome == apply.Configured {
+			log.FromContext(ctx).Info("Member left", "cluster", member.ClusterID)
+		}
+		failures = append(failures, client.IgnoreNotFound(err))
+	}
+	return errors.Join(failures...)
+}
+
+func (r *Reconciler) takeBack(ctx context.Context, cluster string) error {
+	var exports v1alpha1.ResourceExportList
+	if err := r.Client.List(ctx, &exports, client.InNamespace(r.Namespace)); err != nil {
+		return err
+	}
+	var failures []error
+	for i := range exports.Items {
+		export := &exports.Items[i]
+		if export.Spec.ClusterID == cluster && export.DeletionTimestamp.IsZero() {
+			_, err := apply.Change(ctx, r.Client, export, nil)
+			failures = append(failures, err)
+		}
+	}
+	var slices discoveryv1.EndpointSliceList
+	if err := r.Client.List(ctx, &slices, client.InNamespace(r.Namespace), client.MatchingLabels{
+		mcsv1beta1.LabelSourceCluster: cluster, discoveryv1.LabelManagedBy: v1alpha1.SliceManager,
+	}); err != nil {
+		return err
+	}
+	for i := range slices.Items {
+		_, err := apply.Change(ctx, r.Client, &slices.Items[i], nil)
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+// report writes the status of the ClusterSets (LDR-CS-2, LDR-MS-2).
+func (r *Reconciler) report(ctx context.Context, seen observed) error {
+	next := seen.set.DeepCopy()
+	next.Status = clusterset.LeaderStatus(clusterset.LeaderObserved{
+		Set: seen.set, Announces: seen.members, Receipts: r.receipts, Now: r.Now(), Timeout: r.Timeout,
+	})
+	if seen.problem != nil {
+		next.Status = clusterset.Refused(seen.set, *seen.problem, r.Now())
+	}
+	outcome, err := apply.Status(ctx, r.Client, seen.set, next)
+	if outcome == apply.Configured && err == nil {
+		r.tell(seen.set, next)
+	}
+	for _, surplus := range seen.surplus {
+		refused := surplus.DeepCopy()
+		refused.Status = clusterset.Refused(surplus, clusterset.Problem{Reason: clusterset.ReasonSecondClusterSet, Message: fmt.Sprintf(
+			"ClusterSet %q in this Namespace is older and is served; delete one of them", seen.set.Name)}, r.Now())
+		_, surplusErr := apply.Status(ctx, r.Client, surplus, refused)
+		err = errors.Join(err, surplusErr)
+	}
+	return err
+}
+
+// tell repeats a change of the whole as an Event.
+func (r *Reconciler) tell(before, after *v1alpha2.ClusterSet) {
+	now := after.Status.Conditions[0]
+	if len(before.Status.Conditions) > 0 {
+		if old := before.Status.Conditions[0]; old.Status == now.Status && old.Reason == now.Reason && old.Message == now.Message {
+			return
+		}
+	}
+	kind, reason, message := "Normal", now.Reason, now.Message
+	if now.Status == "False" {
+		kind = "Warning"
+	}
+	if reason == "" {
+		reason, message = "Ready", "all members are connected"
+	}
+	r.Events.Eventf(after, nil, kind, reason, "Watch", "%s", message)
+}

@@ -1,0 +1,271 @@
+// Package exporter publishes this cluster's exported Services in the common
+// area and tells their owners, on the ServiceExport, how that went.
+//
+// It compares with the common area on every pass and remembers nothing, so what
+// is missing there is written again whoever removed it (WK-1), and what changed
+// while the process was down is found at its start (WK-63).
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/kube/local"
+	"github.com/lockstep-dev/lockstep/internal/kube/remote"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+	"github.com/lockstep-dev/lockstep/internal/plan/services"
+)
+
+// Reconciler has one key per Service: its Namespace and name.
+type Reconciler struct {
+	Local  client.Client
+	Link   *remote.Link
+	Events events.EventRecorder
+	Mode   v1alpha1.EndpointIPType
+	Now    func() time.Time
+}
+
+// SetupWithManager registers the loop.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("exporter").WithOptions(options).
+		For(&mcsv1beta1.ServiceExport{}).
+		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.ofSlice)).
+		WatchesRawSource(r.Link.Watch(&v1alpha1.ResourceExport{}, ofExport)).
+		WatchesRawSource(r.Link.Watch(&discoveryv1.EndpointSlice{}, r.ofPublished)).
+		WatchesRawSource(r.Link.Moved(r.all)).
+		Complete(r)
+}
+
+// observed is what the plan depends on, and the area it was read from.
+type observed struct {
+	services.ExportObserved
+	area *remote.Area
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	seen, err := r.observe(ctx, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if seen.idle() {
+		seen.settle()
+		return ctrl.Result{}, nil
+	}
+	plan := services.Export(seen.ExportObserved)
+	err = r.publish(ctx, seen.area, plan)
+	if err == nil {
+		seen.settle()
+	}
+	return apply.Result(ctrl.Result{}, errors.Join(err, r.report(ctx, seen, plan, err)))
+}
+
+// idle tells that this is one of the many Services nobody exports.
+func (o observed) idle() bool {
+	return o.Export == nil && o.Published.Service == nil && o.Published.Endpoints == nil && len(o.Published.Slices) == 0
+}
+
+func (o observed) settle() {
+	if o.Connected {
+		o.area.Settle(o.Tuple)
+	}
+}
+
+func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (observed, error) {
+	seen := observed{area: r.Link.Area(), ExportObserved: services.ExportObserved{Tuple: tuple, Mode: r.Mode}}
+	var err error
+	if seen.Export, err = local.Get[mcsv1beta1.ServiceExport](ctx, r.Local, tuple); err != nil {
+		return seen, err
+	}
+	if seen.area.Ready() {
+		if err := seen.observeArea(ctx); err != nil {
+			return seen, err
+		}
+	}
+	if seen.Export == nil {
+		return seen, nil
+	}
+	if seen.Service, err = local.Get[corev1.Service](ctx, r.Local, tuple); err != nil {
+		return seen, err
+	}
+	seen.Slices, err = local.SlicesOf(ctx, r.Local, tuple)
+	return seen, err
+}
+
+func (o *observed) observeArea(ctx context.Context) (err error) {
+	o.Connected, o.Cluster, o.Area = true, o.area.ClusterID, o.area.Namespace
+	o.Exchange = services.Exchange(o.area.Exchange())
+	if o.Published.Service, err = o.area.Export(ctx, identity.ServiceExportName(o.Cluster, o.Tuple)); err != nil {
+		return err
+	}
+	if o.Published.Endpoints, err = o.area.Export(ctx, identity.EndpointsExportName(o.Cluster, o.Tuple)); err != nil {
+		return err
+	}
+	slices, err := o.area.Slices(ctx, o.Tuple)
+	for _, slice := range slices {
+		if slice.Labels[mcsv1beta1.LabelSourceCluster] == o.Cluster {
+			o.Published.Slices = append(o.Published.Slices, slice)
+		}
+	}
+	return err
+}
+
+// publish writes what differs. Facts and endpoints go side by side: neither
+// waits for the other on its way to the importers.
+func (r *Reconciler) publish(ctx context.Context, area *remote.Area, plan services.ExportPlan) error {
+	if area == nil {
+		return nil
+	}
+	facts := make(chan error, 1)
+	go func() {
+		_, err := apply.Change(ctx, area.Direct, plan.Service.Current, plan.Service.Desired)
+		facts <- err
+	}()
+	var failures []error
+	for _, change := range plan.Slices {
+		_, err := apply.Change(ctx, area.Direct, change.Current, change.Desired)
+		failures = append(failures, err)
+	}
+	_, err := apply.Change(ctx, area.Direct, plan.Endpoints.Current, plan.Endpoints.Desired)
+	return errors.Join(append(failures, err, <-facts)...)
+}
+
+// report writes the conditions the plan wants on the ServiceExport.
+func (r *Reconciler) report(ctx context.Context, seen observed, plan services.ExportPlan, failure error) error {
+	if seen.Export == nil || plan.Conditions == nil {
+		return nil
+	}
+	wanted := plan.Conditions
+	if failure != nil && !apply.IsStale(failure) {
+		wanted = failed(wanted, seen.area.Server)
+	}
+	next := seen.Export.DeepCopy()
+	var changed bool
+	next.Status.Conditions, changed = services.MergeConditions(seen.Export.Status.Conditions, wanted, metav1.Time{Time: r.Now()})
+	if !changed {
+		return nil
+	}
+	if _, err := apply.Status(ctx, r.Local, seen.Export, next); err != nil {
+		return err
+	}
+	r.tell(ctx, seen.Export, next)
+	return nil
+}
+
+// failed says on the ServiceExport that the leader's API server did not take the
+// export; the error itself, which may change from try to try, is in the log.
+func failed(conditions []metav1.Condition, server string) []metav1.Condition {
+	for i := range conditions {
+		if c := &conditions[i]; c.Type == string(mcsv1beta1.ServiceExportConditionReady) {
+			c.Status, c.Reason = metav1.ConditionFalse, string(mcsv1beta1.ServiceExportReasonFailed)
+			c.Message = fmt.Sprintf("the leader at %s refuses the export; the log of the member controller has its answer", server)
+		}
+	}
+	return conditions
+}
+
+// tell repeats a change for the worse, or back to good, as an Event.
+func (r *Reconciler) tell(ctx context.Context, before, after *mcsv1beta1.ServiceExport) {
+	for _, c := range after.Status.Conditions {
+		if old := condition(before, c.Type); old.Status == c.Status && old.Reason == c.Reason {
+			continue
+		}
+		good := (c.Status == metav1.ConditionTrue) != (c.Type == string(mcsv1beta1.ServiceExportConditionConflict))
+		kind := corev1.EventTypeNormal
+		if !good && c.Reason != string(mcsv1beta1.ServiceExportReasonPending) {
+			kind = corev1.EventTypeWarning
+			log.FromContext(ctx).Info("Export is not as its owner wants it", "condition", c.Type, "reason", c.Reason)
+		}
+		r.Events.Eventf(after, nil, kind, c.Reason, "Export", "%s", c.Message)
+	}
+}
+
+func condition(export *mcsv1beta1.ServiceExport, kind string) metav1.Condition {
+	for _, c := range export.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+// ofSlice maps a local slice to the Service it belongs to, if that is exported.
+func (r *Reconciler) ofSlice(ctx context.Context, slice client.Object) []reconcile.Request {
+	name := types.NamespacedName{Namespace: slice.GetNamespace(), Name: slice.GetLabels()[discoveryv1.LabelServiceName]}
+	export, err := local.Get[mcsv1beta1.ServiceExport](ctx, r.Local, name)
+	if err != nil || export == nil {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: name}}
+}
+
+func ofExport(_ context.Context, object client.Object) []reconcile.Request {
+	spec := object.(*v1alpha1.ResourceExport).Spec
+	if spec.Kind != v1alpha1.KindService && spec.Kind != v1alpha1.KindEndpoints {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: spec.Namespace, Name: spec.Name}}}
+}
+
+// ofPublished maps a slice of the common area to its tuple, if it is this member's.
+func (r *Reconciler) ofPublished(_ context.Context, slice client.Object) []reconcile.Request {
+	area := r.Link.Area()
+	tuple, ok := remote.SliceTuple(slice)
+	if !ok || area == nil || slice.GetLabels()[mcsv1beta1.LabelSourceCluster] != area.ClusterID {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: tuple}}
+}
+
+// all are the Services that are exported here, or published there: after the
+// link moved, each has to be compared before this member may say that its
+// exports are in the common area (MEM-ST-2).
+func (r *Reconciler) all(ctx context.Context, area *remote.Area) []reconcile.Request {
+	keys := sets.New[reconcile.Request]()
+	var exports mcsv1beta1.ServiceExportList
+	if err := r.Local.List(ctx, &exports); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list ServiceExports")
+		return nil
+	}
+	for _, export := range exports.Items {
+		keys.Insert(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&export)})
+	}
+	published, err := area.Exports(ctx)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list what this member has published")
+		return nil
+	}
+	for i := range published {
+		keys.Insert(ofExport(ctx, &published[i])...)
+	}
+	slices, err := area.AllSlices(ctx)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list the slices this member has published")
+		return nil
+	}
+	for i := range slices {
+		keys.Insert(r.ofPublished(ctx, &slices[i])...)
+	}
+	requests := keys.UnsortedList()
+	area.Expect(requests)
+	return requests
+}

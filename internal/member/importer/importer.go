@@ -1,0 +1,229 @@
+// Package importer makes Services, ServiceImports and EndpointSlices of what the
+// common area offers to this cluster.
+//
+// Every pass compares the whole of one Service with the whole of what is here;
+// what was made is known by its label, never from memory.
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/kube/local"
+	"github.com/lockstep-dev/lockstep/internal/kube/remote"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+	"github.com/lockstep-dev/lockstep/internal/plan/services"
+)
+
+// Reconciler has one key per imported Service: the tuple.
+type Reconciler struct {
+	Local client.Client
+	// Uncached reads legacy Endpoints, a kind not worth a watch.
+	Uncached client.Reader
+	Link     *remote.Link
+	Events   events.EventRecorder
+	Now      func() time.Time
+}
+
+// observed is what the plan depends on, and what there is to write on.
+type observed struct {
+	services.ImportObserved
+	area *remote.Area
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	seen, err := r.observe(ctx, req.NamespacedName)
+	if err != nil || !seen.decidable() {
+		return ctrl.Result{}, err
+	}
+	plan := services.Import(seen.ImportObserved)
+	if plan.NeedsIP {
+		if seen.Service, err = r.service(ctx, plan); err != nil {
+			return apply.Result(ctrl.Result{}, err)
+		}
+		plan = services.Import(seen.ImportObserved)
+	}
+	err = r.apply(ctx, plan)
+	return apply.Result(ctrl.Result{}, errors.Join(err, r.report(ctx, seen, plan)))
+}
+
+// decidable tells whether enough of the common area can be read to decide
+// anything at all. While the leader is away, what is here stays as it is.
+func (o observed) decidable() bool { return o.area != nil }
+
+func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (observed, error) {
+	area := r.Link.Area()
+	if !area.Ready() || area.Exchange() == clusterset.ExchangeUnknown {
+		return observed{}, nil
+	}
+	seen := observed{area: area, ImportObserved: services.ImportObserved{
+		Cluster: area.ClusterID, ClusterSet: area.ClusterSet, Tuple: tuple,
+		Wire: area.Exchange() == clusterset.ExchangeWire,
+		Hold: r.hold(),
+	}}
+	return seen, errors.Join(seen.observeArea(ctx), seen.observeLocal(ctx, r))
+}
+
+func (r *Reconciler) hold() services.Hold {
+	state := r.Link.State()
+	return services.Hold{Active: state.Memory.HoldSince != nil, Released: state.Released}
+}
+
+func (o *observed) observeArea(ctx context.Context) error {
+	imports, err := o.area.Imports(ctx, o.Tuple)
+	if err != nil {
+		return err
+	}
+	for i := range imports {
+		switch imports[i].Spec.Kind {
+		case v1alpha1.KindServiceImport:
+			o.Import = &imports[i]
+		case v1alpha1.KindEndpoints:
+			o.EndpointsImport = &imports[i]
+		}
+	}
+	o.Remote, err = o.area.Slices(ctx, o.Tuple)
+	return err
+}
+
+func (o *observed) observeLocal(ctx context.Context, r *Reconciler) error {
+	namespace, err := local.Get[corev1.Namespace](ctx, r.Local, types.NamespacedName{Name: o.Tuple.Namespace})
+	if err != nil || namespace == nil {
+		return err
+	}
+	o.NamespaceActive = namespace.DeletionTimestamp.IsZero()
+	if o.ServiceImport, err = local.Get[mcsv1beta1.ServiceImport](ctx, r.Local, o.Tuple); err != nil {
+		return err
+	}
+	imported := o.importedName()
+	if o.Service, err = local.Get[corev1.Service](ctx, r.Local, imported); err != nil {
+		return err
+	}
+	if o.Slices, err = local.SlicesOf(ctx, r.Local, imported); err != nil {
+		return err
+	}
+	if o.Service != nil && o.Service.Labels[v1alpha1.LabelClusterSet] == "" {
+		// Somebody else made it; if that was an upstream importer, its Endpoints are there as well.
+		if o.Endpoints, err = local.Get[corev1.Endpoints](ctx, r.Uncached, imported); err != nil { //nolint:staticcheck // upstream still writes the deprecated kind
+			return err
+		}
+	}
+	return o.observeOwn(ctx, r)
+}
+
+// observeOwn reads this cluster's own contribution to the import.
+func (o *observed) observeOwn(ctx context.Context, r *Reconciler) error {
+	export, err := local.Get[mcsv1beta1.ServiceExport](ctx, r.Local, o.Tuple)
+	if err != nil || export == nil || !export.DeletionTimestamp.IsZero() || !o.accepted() {
+		return err
+	}
+	o.Exported = true
+	if o.OwnService, err = local.Get[corev1.Service](ctx, r.Local, o.Tuple); err != nil {
+		return err
+	}
+	o.OwnSlices, err = local.SlicesOf(ctx, r.Local, o.Tuple)
+	return err
+}
+
+// accepted tells whether the leader counts this cluster among the exporters. An
+// upstream leader does not say; there, exporting is enough.
+func (o *observed) accepted() bool {
+	if o.Import == nil || o.Import.Spec.ServiceImport == nil {
+		return false
+	}
+	clusters := o.Import.Spec.ServiceImport.Status.Clusters
+	if len(clusters) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(clusters, func(c mcsv1beta1.ClusterStatus) bool { return c.Cluster == o.Cluster })
+}
+
+func (o *observed) importedName() types.NamespacedName {
+	return types.NamespacedName{Namespace: o.Tuple.Namespace, Name: identity.ImportedServiceName(o.Tuple.Name)}
+}
+
+// service creates or replaces the Service, whose IP the rest needs.
+func (r *Reconciler) service(ctx context.Context, plan services.ImportPlan) (*corev1.Service, error) {
+	_, err := apply.Change(ctx, r.Local, plan.Service.Current, plan.Service.Desired)
+	if err != nil || plan.Service.Deletes() {
+		return nil, err
+	}
+	return plan.Service.Desired, nil
+}
+
+// apply writes in an order that never shows an import without what it points
+// to, and deletes in the reverse.
+func (r *Reconciler) apply(ctx context.Context, plan services.ImportPlan) error {
+	var failures []error
+	for _, change := range plan.Slices {
+		_, err := apply.Change(ctx, r.Local, change.Current, change.Desired)
+		failures = append(failures, err)
+	}
+	_, importErr := apply.Change(ctx, r.Local, plan.ServiceImport.Current, plan.ServiceImport.Desired)
+	_, serviceErr := apply.Change(ctx, r.Local, plan.Service.Current, plan.Service.Desired)
+	_, endpointsErr := apply.Change(ctx, r.Local, plan.Endpoints.Current, plan.Endpoints.Desired)
+	return errors.Join(append(failures, importErr, serviceErr, endpointsErr)...)
+}
+
+// report writes the status of the ServiceImport, and an Event where an object of
+// another owner is in the way.
+func (r *Reconciler) report(ctx context.Context, seen observed, plan services.ImportPlan) error {
+	for _, refusal := range plan.Refusals {
+		r.refuse(seen, refusal)
+	}
+	current := seen.ServiceImport
+	if plan.ServiceImport.Desired != nil {
+		current = plan.ServiceImport.Desired
+	}
+	if plan.ServiceImportStatus == nil || current == nil || current.ResourceVersion == "" {
+		return nil
+	}
+	next := current.DeepCopy()
+	var changed bool
+	next.Status, changed = services.MergeServiceImportStatus(current.Status, *plan.ServiceImportStatus, metav1.Time{Time: r.Now()})
+	if !changed {
+		return nil
+	}
+	_, err := apply.Status(ctx, r.Local, current, next)
+	return client.IgnoreNotFound(err)
+}
+
+// refuse tells the owner of the object in the way, on that object.
+func (r *Reconciler) refuse(seen observed, refusal services.Refusal) {
+	var about client.Object
+	switch {
+	case refusal.Kind == "ServiceImport" && seen.ServiceImport != nil:
+		about = seen.ServiceImport
+	case refusal.Kind == "Service" && seen.Service != nil:
+		about = seen.Service
+	default:
+		about = r.slice(seen, refusal.Name)
+	}
+	if about != nil {
+		r.Events.Eventf(about, nil, corev1.EventTypeWarning, "ImportRefused", "Import", "%s", fmt.Sprintf("%s: %s; %s", refusal.What, refusal.Why, refusal.Next))
+	}
+}
+
+func (r *Reconciler) slice(seen observed, name string) client.Object {
+	for i := range seen.Slices {
+		if seen.Slices[i].Namespace+"/"+seen.Slices[i].Name == name {
+			return &seen.Slices[i]
+		}
+	}
+	return nil
+}

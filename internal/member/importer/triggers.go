@@ -1,0 +1,132 @@
+package importer
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/remote"
+)
+
+// SetupWithManager registers the loop. Every kind that observe reads is watched,
+// so no pass has to be repeated on suspicion.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("importer").WithOptions(options).
+		For(&mcsv1beta1.ServiceImport{}).
+		Watches(&mcsv1beta1.ServiceExport{}, &handler.EnqueueRequestForObject{}).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.ofService)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.ofSlice)).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
+		WatchesRawSource(r.Link.Watch(&v1alpha1.ResourceImport{}, ofImport)).
+		WatchesRawSource(r.Link.Watch(&discoveryv1.EndpointSlice{}, ofRemoteSlice)).
+		WatchesRawSource(r.Link.Moved(r.all)).
+		Complete(r)
+}
+
+func request(namespace, name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+func ofImport(_ context.Context, object client.Object) []reconcile.Request {
+	spec := object.(*v1alpha1.ResourceImport).Spec
+	if spec.Kind != v1alpha1.KindServiceImport && spec.Kind != v1alpha1.KindEndpoints {
+		return nil
+	}
+	return []reconcile.Request{request(spec.Namespace, spec.Name)}
+}
+
+func ofRemoteSlice(_ context.Context, slice client.Object) []reconcile.Request {
+	if tuple, ok := remote.SliceTuple(slice); ok {
+		return []reconcile.Request{{NamespacedName: tuple}}
+	}
+	return nil
+}
+
+// ofService maps both Services that matter to an import: the exported one, which
+// has the tuple's name, and the one at the imported name, whoever made it.
+func (r *Reconciler) ofService(ctx context.Context, service client.Object) []reconcile.Request {
+	return r.importsOf(ctx, client.ObjectKeyFromObject(service), service)
+}
+
+func (r *Reconciler) ofSlice(ctx context.Context, slice client.Object) []reconcile.Request {
+	return r.importsOf(ctx, types.NamespacedName{Namespace: slice.GetNamespace(), Name: slice.GetLabels()[discoveryv1.LabelServiceName]}, slice)
+}
+
+func (r *Reconciler) importsOf(ctx context.Context, service types.NamespacedName, object client.Object) []reconcile.Request {
+	if ours := object.GetLabels(); ours[v1alpha1.LabelClusterSet] != "" && ours[mcsv1beta1.LabelServiceName] != "" {
+		return []reconcile.Request{request(object.GetNamespace(), ours[mcsv1beta1.LabelServiceName])}
+	}
+	area := r.Link.Area()
+	if !area.Ready() {
+		return nil // all imports are looked at when it is
+	}
+	var found []reconcile.Request
+	if own, err := area.Imports(ctx, service); err == nil && len(own) > 0 {
+		found = append(found, reconcile.Request{NamespacedName: service})
+	}
+	if imported, err := area.ImportsAs(ctx, service); err == nil && len(imported) > 0 {
+		found = append(found, request(imported[0].Spec.Namespace, imported[0].Spec.Name))
+	}
+	return found
+}
+
+// ofNamespace brings the imports of a Namespace that has just come (WK-52).
+func (r *Reconciler) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+	area := r.Link.Area()
+	if !area.Ready() {
+		return nil
+	}
+	imports, err := area.ImportsInto(ctx, namespace.GetName())
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list the imports of a Namespace", "namespace", namespace.GetName())
+		return nil
+	}
+	var found []reconcile.Request
+	for i := range imports {
+		found = append(found, ofImport(ctx, &imports[i])...)
+	}
+	return found
+}
+
+// all are the Services that the common area offers, or that are imported here:
+// after the link moved, either may lack its counterpart (MEM-ST-2).
+func (r *Reconciler) all(ctx context.Context, area *remote.Area) []reconcile.Request {
+	keys := sets.New[reconcile.Request]()
+	imports, err := area.AllImports(ctx)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list what the common area offers")
+		return nil
+	}
+	for i := range imports {
+		keys.Insert(ofImport(ctx, &imports[i])...)
+	}
+	ours := client.HasLabels{v1alpha1.LabelClusterSet}
+	var made mcsv1beta1.ServiceImportList
+	var behind corev1.ServiceList
+	if err := r.Local.List(ctx, &made, ours); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list ServiceImports")
+		return nil
+	}
+	if err := r.Local.List(ctx, &behind, ours); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list imported Services")
+		return nil
+	}
+	for _, item := range made.Items {
+		keys.Insert(request(item.Namespace, item.Name))
+	}
+	for i := range behind.Items {
+		keys.Insert(r.importsOf(ctx, client.ObjectKeyFromObject(&behind.Items[i]), &behind.Items[i])...)
+	}
+	return keys.UnsortedList()
+}

@@ -1,0 +1,93 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/local"
+	"github.com/lockstep-dev/lockstep/internal/kube/remote"
+	"github.com/lockstep-dev/lockstep/internal/kube/role"
+	"github.com/lockstep-dev/lockstep/internal/member/exporter"
+	"github.com/lockstep-dev/lockstep/internal/member/heartbeat"
+	"github.com/lockstep-dev/lockstep/internal/member/importer"
+	"github.com/lockstep-dev/lockstep/internal/member/membership"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+)
+
+// Options of a member controller.
+type Options struct {
+	role.Options
+	// Mode: addresses of Services or of Pods are exported.
+	Mode v1alpha1.EndpointIPType
+	// AllowLoopback accepts a leader on this machine itself; for labs.
+	AllowLoopback bool
+}
+
+// Run is the member controller; it returns when ctx ends or leadership is lost.
+func Run(ctx context.Context, config *rest.Config, options Options) error {
+	inNamespace := cache.ByObject{Namespaces: map[string]cache.Config{options.Namespace: {}}}
+	mgr, err := role.NewManager(config, options.Options, cache.Options{
+		ByObject: map[client.Object]cache.ByObject{&v1alpha2.ClusterSet{}: inNamespace, &corev1.Secret{}: inNamespace},
+	})
+	if err != nil {
+		return err
+	}
+	uid, err := clusterUID(ctx, mgr.GetAPIReader())
+	if err != nil {
+		return err
+	}
+	if err := local.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	link := remote.NewLink(remote.Settings{UserAgent: "lockstep-member"})
+	beater := &heartbeat.Beater{Link: link, ClusterUID: uid, Every: options.Scale(clusterset.HeartbeatEvery), Now: options.Now}
+	for _, runnable := range []interface{ Start(context.Context) error }{link, beater} {
+		if err := mgr.Add(runnable); err != nil {
+			return err
+		}
+	}
+	if err := setup(mgr, link, uid, options); err != nil {
+		return err
+	}
+	return role.Start(ctx, mgr, options.Options)
+}
+
+func setup(mgr ctrl.Manager, link *remote.Link, uid string, options Options) error {
+	claims, err := role.ClaimsServed(mgr)
+	if err != nil {
+		return err
+	}
+	recorder := mgr.GetEventRecorder("lockstep-member")
+	return errors.Join(
+		(&membership.Reconciler{
+			Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Link: link, Events: recorder,
+			Namespace: options.Namespace, ClusterUID: uid, AllowLoopback: options.AllowLoopback, ClaimsServed: claims,
+			Timeout: options.Scale(clusterset.BeatTimeout), LookAgain: options.Scale(5 * time.Second), Now: options.Now,
+		}).SetupWithManager(mgr),
+		(&exporter.Reconciler{Local: mgr.GetClient(), Link: link, Events: recorder, Mode: options.Mode, Now: options.Now}).
+			SetupWithManager(mgr, options.Controller()),
+		(&importer.Reconciler{Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Link: link, Events: recorder, Now: options.Now}).
+			SetupWithManager(mgr, options.Controller()),
+	)
+}
+
+// clusterUID is the UID of Namespace kube-system, by which clusters are told
+// apart whatever ID they claim.
+func clusterUID(ctx context.Context, c client.Reader) (string, error) {
+	var system corev1.Namespace
+	if err := c.Get(ctx, types.NamespacedName{Name: "kube-system"}, &system); err != nil {
+		return "", fmt.Errorf("cannot read Namespace \"kube-system\", whose UID tells clusters apart: %w", err)
+	}
+	return string(system.UID), nil
+}

@@ -1,0 +1,176 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/kube/remote"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+)
+
+// connect makes the link lead where the ClusterSet says (MEM-CS-1, MEM-CS-2).
+func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
+	if err := r.record(ctx, seen); err != nil || seen.access == nil {
+		if err == nil {
+			r.Link.Disconnect()
+		}
+		return err
+	}
+	if area := r.Link.Area(); area == nil {
+		// What was learnt of the leader by an earlier process or connection.
+		r.Link.SetState(remote.State{Memory: clusterset.ReadMemory(seen.set.Annotations)})
+	} else if area.ClusterID != seen.access.ClusterID || area.ClusterSet != seen.access.ClusterSet {
+		r.Link.Disconnect()
+		if err := withdraw(ctx, area, r.ClusterUID, r.Timeout); err != nil {
+			// The old leader may be gone for good; the new membership must not wait for it.
+			log.FromContext(ctx).Error(err, "Cannot withdraw under the former cluster ID", "cluster", area.ClusterID)
+			r.Events.Eventf(seen.set, nil, "Warning", "WithdrawFailed", "Connect",
+				"the exports of former cluster ID %q may remain at the leader; delete MemberClusterAnnounce \"member-announce-from-%s\" there", area.ClusterID, area.ClusterID)
+		}
+		r.Link.SetState(remote.State{})
+	}
+	if err := r.Link.Connect(*seen.access); err != nil {
+		return err
+	}
+	if seen.answered && !seen.state.Pulse.Answered {
+		r.Link.Nudge() // the next beat would find it, but a person may be waiting
+	}
+	return nil
+}
+
+// record writes what has to outlive this process onto the ClusterSet: the
+// finalizer that lets a leaving member withdraw, the resolved legacy ID, and the
+// memory of the leader.
+func (r *Reconciler) record(ctx context.Context, seen *observed) error {
+	next := seen.set.DeepCopy()
+	controllerutil.AddFinalizer(next, v1alpha1.FinalizerLeave)
+	if next.Spec.ClusterID == "" {
+		next.Spec.ClusterID = seen.id
+	}
+	if area := r.Link.Area(); area != nil {
+		memory := seen.state.Memory
+		if memory.HoldSince != nil && (!seen.held || clusterset.Accepted(next.Annotations, memory)) {
+			memory.HoldSince = nil
+			seen.state.Memory = memory
+			r.release(ctx, seen)
+		}
+		if memory.HoldSince == nil {
+			delete(next.Annotations, v1alpha1.AnnotationAcceptLeader)
+		}
+		if memory != (v1alpha1.LeaderMemory{}) && !equality.Semantic.DeepEqual(memory, clusterset.ReadMemory(next.Annotations)) {
+			if next.Annotations == nil {
+				next.Annotations = map[string]string{}
+			}
+			next.Annotations[v1alpha1.AnnotationLeaderSeen] = clusterset.WriteMemory(memory)
+		}
+	}
+	_, err := apply.Change(ctx, r.Local, seen.set, next)
+	if err == nil {
+		seen.set = next
+	}
+	return err
+}
+
+// release ends a hold.
+func (r *Reconciler) release(ctx context.Context, seen *observed) {
+	log.FromContext(ctx).Info("Withdrawals are no longer held", "clusterSet", seen.set.Name)
+	state := r.Link.State()
+	state.Memory.HoldSince, state.Released, state.Pulse.Held = nil, nil, false
+	r.Link.SetState(state)
+}
+
+// holds tells whether something here came from a cluster that has not
+// published again since the hold began.
+func (r *Reconciler) holds(ctx context.Context, seen observed) (bool, error) {
+	if seen.state.Memory.HoldSince == nil {
+		return false, nil
+	}
+	var list mcsv1beta1.ServiceImportList
+	if err := r.Local.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelClusterSet: seen.set.Name}); err != nil {
+		return false, err
+	}
+	for _, imported := range list.Items {
+		unreleased := func(c mcsv1beta1.ClusterStatus) bool { return !seen.state.Released[c.Cluster] }
+		if slices.ContainsFunc(imported.Status.Clusters, unreleased) {
+			return true, nil
+		}
+	}
+	// With nothing imported there is nothing to hold, but own exports must be
+	// back before this member may say that it trusts the leader again.
+	return !seen.state.Released[seen.id], nil
+}
+
+// report writes the status of the ClusterSets (MEM-CS-6).
+func (r *Reconciler) report(ctx context.Context, seen observed) error {
+	pulse := r.Link.State().Pulse
+	if seen.problem != nil {
+		pulse = clusterset.Pulse{Problem: seen.problem}
+	}
+	for _, surplus := range seen.surplus {
+		problem := &clusterset.Problem{Reason: clusterset.ReasonSecondClusterSet, Message: fmt.Sprintf(
+			"ClusterSet %q in this Namespace is older and is served; delete one of them", seen.set.Name)}
+		if err := r.writeStatus(ctx, surplus, clusterset.Pulse{Problem: problem}); err != nil {
+			return err
+		}
+	}
+	return r.writeStatus(ctx, seen.set, pulse)
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, set *v1alpha2.ClusterSet, pulse clusterset.Pulse) error {
+	next := set.DeepCopy()
+	next.Status = clusterset.MemberStatus(set, pulse, r.Now(), r.Timeout)
+	outcome, err := apply.Status(ctx, r.Local, set, next)
+	if outcome == apply.Configured && err == nil {
+		before, after := overall(set), overall(next)
+		if before != after {
+			r.Events.Eventf(next, nil, eventType(after), reasonOr(after.reason, "Ready"), "Connect", "%s", reasonOr(after.message, "connected to the leader"))
+		}
+	}
+	return err
+}
+
+type outline struct{ status, reason, message string }
+
+func overall(set *v1alpha2.ClusterSet) outline {
+	if len(set.Status.Conditions) == 0 {
+		return outline{}
+	}
+	c := set.Status.Conditions[0]
+	return outline{string(c.Status), c.Reason, c.Message}
+}
+
+func eventType(o outline) string {
+	if o.status == "False" {
+		return "Warning"
+	}
+	return "Normal"
+}
+
+func reasonOr(reason, otherwise string) string {
+	if reason == "" {
+		return otherwise
+	}
+	return reason
+}
+
+// startWith is one request at the start, so that a member without any
+// ClusterSet cleans up what an earlier membership left (MEM-ST-1).
+func startWith(request reconcile.Request) source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(request)
+		return nil
+	})
+}

@@ -1,0 +1,107 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/kube/remote"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+)
+
+// depart follows the deletion of the ClusterSet (MEM-CS-5). What this cluster
+// imported goes first, because that needs nobody else (WK-8); the withdrawal at
+// the leader is tried until it succeeds, and the finalizer waits for it.
+func (r *Reconciler) depart(ctx context.Context, seen observed) error {
+	if !controllerutil.ContainsFinalizer(seen.set, v1alpha1.FinalizerLeave) {
+		return nil
+	}
+	area := r.Link.Area()
+	r.Link.Disconnect() // the loops stop exporting and importing
+	if err := r.leave(ctx, seen.set.Name); err != nil {
+		return err
+	}
+	if area == nil && seen.access != nil {
+		opened, err := remote.Open(*seen.access)
+		if err != nil {
+			return err
+		}
+		area = opened
+	}
+	if area != nil {
+		if err := withdraw(ctx, area, r.ClusterUID, r.Timeout); err != nil {
+			problem := &clusterset.Problem{Reason: clusterset.ReasonLeaving, Message: fmt.Sprintf(
+				"what was imported here is gone, but the leader at %s has not accepted the withdrawal; it is tried again, and \"lockstep mc leave --force\" gives it up", area.Server)}
+			if reportErr := r.writeStatus(ctx, seen.set, clusterset.Pulse{Problem: problem}); reportErr != nil {
+				return reportErr
+			}
+			return err
+		}
+	}
+	next := seen.set.DeepCopy()
+	controllerutil.RemoveFinalizer(next, v1alpha1.FinalizerLeave)
+	_, err := apply.Change(ctx, r.Local, seen.set, next)
+	return client.IgnoreNotFound(err)
+}
+
+// withdraw deletes this member's announce; the leader then deletes all that the
+// member had exported (LDR-GC-2). An announce of another cluster under the same
+// ID stays.
+func withdraw(parent context.Context, area *remote.Area, clusterUID string, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(parent, timeout)
+	defer cancel()
+	announce := &v1alpha1.MemberClusterAnnounce{}
+	name := types.NamespacedName{Namespace: area.Namespace, Name: identity.AnnounceName(area.ClusterID)}
+	err := area.Direct.Get(ctx, name, announce)
+	if err == nil && announce.Annotations[v1alpha1.AnnotationClusterUID] == clusterUID {
+		err = area.Direct.Delete(ctx, announce, client.Preconditions{UID: &announce.UID})
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete MemberClusterAnnounce %q at the leader: %w", name.Name, err)
+	}
+	return nil
+}
+
+// leave deletes what importers made in this cluster: of one ClusterSet, or of
+// any when the name is empty. The label proves that it is ours (WK-25).
+func (r *Reconciler) leave(ctx context.Context, set string) error {
+	r.Link.Disconnect()
+	ours, err := labels.NewRequirement(v1alpha1.LabelClusterSet, selection.Exists, nil)
+	if set != "" {
+		ours, err = labels.NewRequirement(v1alpha1.LabelClusterSet, selection.Equals, []string{set})
+	}
+	if err != nil {
+		return err
+	}
+	selector := client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*ours)}
+	for _, list := range []client.ObjectList{&mcsv1beta1.ServiceImportList{}, &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}} {
+		if err := r.deleteAll(ctx, list, selector); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) deleteAll(ctx context.Context, list client.ObjectList, selector client.ListOption) error {
+	if err := r.Local.List(ctx, list, selector); err != nil {
+		return err
+	}
+	return apply.Each(list, func(object client.Object) error {
+		if err := r.Local.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("cannot delete %T %q: %w", object, client.ObjectKeyFromObject(object), err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,143 @@
+// Package membership keeps the Link of a member where its ClusterSet says it
+// should lead, reports how that goes on the ClusterSet, and takes everything
+// back when the cluster leaves.
+package membership
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/kube/remote"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+)
+
+// Reconciler has one key, its Namespace: a member belongs to one ClusterSet.
+type Reconciler struct {
+	Local client.Client
+	// Uncached reads ClusterClaims, a legacy kind not worth a watch.
+	Uncached client.Reader
+	Link     *remote.Link
+	Events   events.EventRecorder
+
+	Namespace     string // of the ClusterSet and its Secret
+	ClusterUID    string // UID of this cluster's Namespace kube-system
+	AllowLoopback bool
+	ClaimsServed  bool // the API server still knows ClusterClaims (API-LEG-1)
+	// Timeout is the age at which the last heartbeat says nothing any more;
+	// LookAgain how often that is checked.
+	Timeout, LookAgain time.Duration
+	Now                func() time.Time
+}
+
+// SetupWithManager registers the loop.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	key := reconcile.Request{}
+	key.Namespace = r.Namespace
+	one := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{key} }
+	return ctrl.NewControllerManagedBy(mgr).Named("membership").
+		Watches(&v1alpha2.ClusterSet{}, handler.EnqueueRequestsFromMapFunc(one)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(one)).
+		WatchesRawSource(startWith(key)).
+		WatchesRawSource(r.Link.StateChanged(key)).
+		WatchesRawSource(r.Link.Watch(&v1alpha1.MemberClusterAnnounce{}, one)).
+		Complete(r)
+}
+
+// observed is what one pass depends on.
+type observed struct {
+	set      *v1alpha2.ClusterSet // the one that counts; nil when there is none
+	surplus  []*v1alpha2.ClusterSet
+	id       string
+	access   *clusterset.Access  // where the set says the link should lead; nil when it cannot
+	problem  *clusterset.Problem // why not
+	state    remote.State
+	answered bool // the leader's answer is on the announce, whether or not a beat has read it
+	held     bool // contributions of clusters that have not published again exist here
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	seen, err := r.observe(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	switch {
+	case seen.set == nil:
+		err = r.leave(ctx, "")
+	case !seen.set.DeletionTimestamp.IsZero():
+		err = r.depart(ctx, seen)
+	default:
+		if err = r.connect(ctx, &seen); err == nil {
+			err = r.report(ctx, seen)
+		}
+	}
+	return apply.Result(ctrl.Result{RequeueAfter: r.LookAgain}, err)
+}
+
+func (r *Reconciler) observe(ctx context.Context) (observed, error) {
+	var list v1alpha2.ClusterSetList
+	if err := r.Local.List(ctx, &list, client.InNamespace(r.Namespace)); err != nil {
+		return observed{}, err
+	}
+	sets := make([]*v1alpha2.ClusterSet, len(list.Items))
+	for i := range list.Items {
+		sets[i] = &list.Items[i]
+	}
+	seen := observed{state: r.Link.State()}
+	seen.set, seen.surplus = clusterset.Serving(sets)
+	if seen.set == nil {
+		return seen, nil
+	}
+	claims, err := r.claims(ctx, seen.set)
+	if err != nil {
+		return observed{}, err
+	}
+	if seen.id, seen.problem = clusterset.ResolveID(seen.set, claims); seen.problem == nil {
+		secret, err := r.secret(ctx, seen.set)
+		if err != nil {
+			return observed{}, err
+		}
+		seen.access, seen.problem = clusterset.MemberAccess(seen.set, seen.id, secret, r.AllowLoopback)
+	}
+	if area := r.Link.Area(); area.Ready() {
+		announce, err := area.Announce(ctx)
+		if err != nil {
+			return observed{}, err
+		}
+		seen.answered = clusterset.ReadAnswer(announce).Seen
+	}
+	seen.held, err = r.holds(ctx, seen)
+	return seen, err
+}
+
+// claims are the legacy ClusterClaims, asked for only when they can matter.
+func (r *Reconciler) claims(ctx context.Context, set *v1alpha2.ClusterSet) ([]v1alpha2.ClusterClaim, error) {
+	if !r.ClaimsServed || set.Spec.ClusterID != "" {
+		return nil, nil
+	}
+	var claims v1alpha2.ClusterClaimList
+	err := r.Uncached.List(ctx, &claims, client.InNamespace(r.Namespace))
+	return claims.Items, err
+}
+
+func (r *Reconciler) secret(ctx context.Context, set *v1alpha2.ClusterSet) (*corev1.Secret, error) {
+	if len(set.Spec.Leaders) == 0 || set.Spec.Leaders[0].Secret == "" {
+		return nil, nil
+	}
+	secret := &corev1.Secret{}
+	err := r.Local.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: set.Spec.Leaders[0].Secret}, secret)
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return secret, nil
+}

@@ -1,0 +1,111 @@
+package clusterset
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+)
+
+// AnnounceObserved is what one heartbeat may depend on.
+type AnnounceObserved struct {
+	Access     Access
+	ClusterUID string // UID of this cluster's kube-system Namespace
+	// Announce as the leader's API server holds it now; nil when absent.
+	Announce *v1alpha1.MemberClusterAnnounce
+	// Published names the session in which all exports were found to be in the
+	// common area; empty while that is not so.
+	Published string
+	Now       time.Time // by this member's clock
+}
+
+// PlanAnnounce returns the announce as the heartbeat should write it, or the
+// reason not to (MEM-CS-3).
+func PlanAnnounce(o AnnounceObserved) (*v1alpha1.MemberClusterAnnounce, *Problem) {
+	if holder := o.Announce; holder != nil {
+		if uid := holder.Annotations[v1alpha1.AnnotationClusterUID]; uid != "" && uid != o.ClusterUID {
+			return nil, &Problem{ReasonIDInUse, fmt.Sprintf(
+				"cluster ID %q is in use by another cluster of ClusterSet %q; join with another ID, or have the ClusterSet's administrator find the holder with \"lockstep mc status\" on the leader and delete its MemberClusterAnnounce",
+				o.Access.ClusterID, o.Access.ClusterSet)}
+		}
+	}
+	if o.Announce == nil || !o.Announce.DeletionTimestamp.IsZero() {
+		return newAnnounce(o), nil
+	}
+	next := o.Announce.DeepCopy()
+	next.ClusterID, next.ClusterSetID, next.LeaderClusterID = o.Access.ClusterID, o.Access.ClusterSet, o.Access.LeaderID
+	annotate(next, o)
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.AnnotationTouch, o.Now.Format(time.RFC3339))
+	return next, nil
+}
+
+// newAnnounce has no touch-ts: on the wire the first beat is the creation.
+func newAnnounce(o AnnounceObserved) *v1alpha1.MemberClusterAnnounce {
+	a := &v1alpha1.MemberClusterAnnounce{
+		ObjectMeta:      metav1.ObjectMeta{Name: "member-announce-from-" + o.Access.ClusterID, Namespace: o.Access.Namespace},
+		ClusterID:       o.Access.ClusterID,
+		ClusterSetID:    o.Access.ClusterSet,
+		LeaderClusterID: o.Access.LeaderID,
+	}
+	annotate(a, o)
+	return a
+}
+
+func annotate(a *v1alpha1.MemberClusterAnnounce, o AnnounceObserved) {
+	metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1alpha1.AnnotationPeer, v1alpha1.PeerVersion)
+	metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1alpha1.AnnotationClusterUID, o.ClusterUID)
+	if o.Published == "" {
+		delete(a.Annotations, v1alpha1.AnnotationPublished)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1alpha1.AnnotationPublished, o.Published)
+}
+
+// Exchange says how endpoints travel, in the eyes of a member.
+type Exchange string
+
+const (
+	// ExchangeUnknown: the leader has not answered yet.
+	ExchangeUnknown Exchange = ""
+	// ExchangeSlices and ExchangeSlicesAndWire are what our leader asks for.
+	ExchangeSlices        Exchange = Exchange(v1alpha1.ExchangeSlices)
+	ExchangeSlicesAndWire Exchange = Exchange(v1alpha1.ExchangeSlicesAndWire)
+	// ExchangeWire: an upstream leader, which knows only the wire's objects.
+	ExchangeWire Exchange = "Wire"
+)
+
+// LeaderAnswer is what an announce says about the leader that saw it.
+type LeaderAnswer struct {
+	Seen          bool // a leader has put its finalizer on the announce
+	Exchange      Exchange
+	ClusterSetUID string
+}
+
+// ReadAnswer finds the leader's answer on an announce. Our leader writes its
+// stamp in the same update as the finalizer, so a finalizer alone is upstream's.
+func ReadAnswer(a *v1alpha1.MemberClusterAnnounce) LeaderAnswer {
+	if a == nil || !slices.Contains(a.Finalizers, v1alpha1.FinalizerAnnouncePrefix+a.ClusterID) {
+		return LeaderAnswer{}
+	}
+	var stamp v1alpha1.LeaderStamp
+	if err := json.Unmarshal([]byte(a.Annotations[v1alpha1.AnnotationLeader]), &stamp); err != nil || stamp.Exchange == "" {
+		return LeaderAnswer{Seen: true, Exchange: ExchangeWire}
+	}
+	return LeaderAnswer{Seen: true, Exchange: Exchange(stamp.Exchange), ClusterSetUID: string(stamp.ClusterSetUID)}
+}
+
+// Revision reads a resource version as the number it is on every API server
+// that etcd stands behind (KEP-5504 makes that comparison official); 0 when it
+// is not one.
+func Revision(resourceVersion string) uint64 {
+	n, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,57 @@
+package clusterset
+
+import (
+	"encoding/json"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+)
+
+// Peers returns which announced clusters speak our exchange, and whether the
+// wire's own representation of endpoints is needed because one does not.
+func Peers(announces []v1alpha1.MemberClusterAnnounce) (peers map[string]bool, wire bool) {
+	peers = make(map[string]bool, len(announces))
+	for _, a := range announces {
+		speaks := a.Annotations[v1alpha1.AnnotationPeer] != ""
+		peers[a.ClusterID] = speaks
+		wire = wire || !speaks
+	}
+	return peers, wire
+}
+
+// Acknowledge returns the announce with the leader's finalizer (LDR-MS-1) and,
+// for an own peer, the leader's stamp. Both go in one write, so a member that
+// finds the finalizer alone knows that the leader is upstream's.
+func Acknowledge(a *v1alpha1.MemberClusterAnnounce, set *v1alpha2.ClusterSet, wire bool) *v1alpha1.MemberClusterAnnounce {
+	next := a.DeepCopy()
+	finalizer := v1alpha1.FinalizerAnnouncePrefix + a.ClusterID
+	if !slices.Contains(next.Finalizers, finalizer) {
+		next.Finalizers = append(next.Finalizers, finalizer)
+	}
+	if a.Annotations[v1alpha1.AnnotationPeer] == "" {
+		return next
+	}
+	stamp := v1alpha1.LeaderStamp{ClusterSetUID: set.UID, Exchange: v1alpha1.ExchangeSlices}
+	if wire {
+		stamp.Exchange = v1alpha1.ExchangeSlicesAndWire
+	}
+	data, err := json.Marshal(stamp)
+	if err != nil { // two strings
+		panic(err)
+	}
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.AnnotationLeader, string(data))
+	return next
+}
+
+// Dismiss returns the announce without the leader's finalizer, once all that
+// the member had exported is gone (LDR-GC-2).
+func Dismiss(a *v1alpha1.MemberClusterAnnounce) *v1alpha1.MemberClusterAnnounce {
+	next := a.DeepCopy()
+	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool {
+		return f == v1alpha1.FinalizerAnnouncePrefix+a.ClusterID
+	})
+	return next
+}

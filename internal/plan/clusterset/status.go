@@ -1,0 +1,240 @@
+package clusterset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+)
+
+// Default periods of the wire. Tests scale them.
+const (
+	HeartbeatEvery = 10 * time.Second
+	// BeatTimeout is the age of the last heartbeat at which a member counts as
+	// disconnected, on either side.
+	BeatTimeout = 30 * time.Second
+)
+
+// Pulse is what a member knows of its heartbeat; it expires by age, whatever
+// became of the goroutine that beats (WK-4).
+type Pulse struct {
+	LastBeat time.Time // of the last success; zero before the first
+	Problem  *Problem  // of the last try; nil when it succeeded
+	Answered bool      // the leader has answered on the announce
+	Held     bool      // withdrawals are held (LeaderRestored)
+}
+
+// MemberStatus is the status of a member's ClusterSet (MEM-CS-6).
+func MemberStatus(set *v1alpha2.ClusterSet, pulse Pulse, now time.Time, timeout time.Duration) v1alpha1.ClusterSetStatus {
+	ready, leads := memberConditions(pulse, now, timeout)
+	overall := v1alpha1.ClusterSetCondition{Type: v1alpha1.ClusterSetReady, Status: corev1.ConditionUnknown, Reason: ready.Reason, Message: ready.Message}
+	switch {
+	case ready.Status == corev1.ConditionFalse:
+		overall.Status = corev1.ConditionFalse
+	case ready.Status == corev1.ConditionTrue && leads.Status == corev1.ConditionTrue:
+		overall.Status = corev1.ConditionTrue
+	case ready.Status == corev1.ConditionTrue:
+		overall.Reason, overall.Message = leads.Reason, leads.Message
+	}
+	leaderID := ""
+	if len(set.Spec.Leaders) > 0 {
+		leaderID = set.Spec.Leaders[0].ClusterID
+	}
+	status := v1alpha1.ClusterSetStatus{
+		TotalClusters:      1,
+		ObservedGeneration: set.Generation,
+		Conditions:         []v1alpha1.ClusterSetCondition{overall},
+		ClusterStatuses:    []v1alpha1.ClusterStatus{{ClusterID: leaderID, Conditions: []v1alpha1.ClusterCondition{ready, leads}}},
+	}
+	if ready.Status == corev1.ConditionTrue {
+		status.ReadyClusters = 1
+	}
+	keepTimes(&status, set.Status, now)
+	return status
+}
+
+func memberConditions(pulse Pulse, now time.Time, timeout time.Duration) (ready, leads v1alpha1.ClusterCondition) {
+	ready = v1alpha1.ClusterCondition{Type: v1alpha1.ClusterReady, Status: corev1.ConditionUnknown, Message: "leader added"}
+	leads = v1alpha1.ClusterCondition{Type: v1alpha1.ClusterIsLeader, Status: corev1.ConditionFalse, Message: "leader added"}
+	fresh := !pulse.LastBeat.IsZero() && now.Sub(pulse.LastBeat) <= timeout
+	switch {
+	case pulse.Problem != nil:
+		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, pulse.Problem.Reason, pulse.Problem.Message
+	case fresh && pulse.Held:
+		ready.Status, ready.Reason = corev1.ConditionTrue, ReasonLeaderRestored
+		ready.Message = "the common area went back to an earlier state, so nothing is withdrawn here until its members have published again; to accept it as it is, run \"lockstep mc accept-leader\""
+	case fresh:
+		ready.Status, ready.Message = corev1.ConditionTrue, ""
+	case !pulse.LastBeat.IsZero():
+		ready.Status, ready.Reason = corev1.ConditionFalse, ReasonDisconnected
+		ready.Message = "no heartbeat has reached the leader for too long; check the network to the leader's API server"
+	}
+	switch {
+	case pulse.Answered:
+		leads.Status, leads.Message = corev1.ConditionTrue, ""
+	case fresh:
+		leads.Reason = ReasonWaitingForLeader
+		leads.Message = "the leader's API server has the announce, but the leader controller has not answered; check that it runs and that it serves this ClusterSet"
+	}
+	return ready, leads
+}
+
+// LeaderObserved is what the status of the leader's ClusterSet depends on.
+type LeaderObserved struct {
+	Set       *v1alpha2.ClusterSet
+	Announces []v1alpha1.MemberClusterAnnounce // of this ClusterSet, alive
+	Receipts  Receipts
+	Now       time.Time
+	Timeout   time.Duration
+}
+
+// LeaderStatus is the status of the leader's ClusterSet (LDR-CS-2, LDR-MS-2,
+// WK-28): sorted, and equal as long as nothing happened.
+func LeaderStatus(o LeaderObserved) v1alpha1.ClusterSetStatus {
+	status := v1alpha1.ClusterSetStatus{ObservedGeneration: o.Set.Generation}
+	var silent []string
+	for _, a := range o.Announces {
+		c := memberLiveness(a, o)
+		if c.Status == corev1.ConditionTrue {
+			status.ReadyClusters++
+		} else {
+			silent = append(silent, a.ClusterID)
+		}
+		status.ClusterStatuses = append(status.ClusterStatuses, v1alpha1.ClusterStatus{ClusterID: a.ClusterID, Conditions: []v1alpha1.ClusterCondition{c}})
+	}
+	slices.SortFunc(status.ClusterStatuses, func(a, b v1alpha1.ClusterStatus) int { return strings.Compare(a.ClusterID, b.ClusterID) })
+	status.TotalClusters = int32(len(o.Announces))
+	status.Conditions = []v1alpha1.ClusterSetCondition{summary(silent, len(o.Announces))}
+	keepTimes(&status, o.Set.Status, o.Now)
+	return status
+}
+
+func memberLiveness(a v1alpha1.MemberClusterAnnounce, o LeaderObserved) v1alpha1.ClusterCondition {
+	c := v1alpha1.ClusterCondition{Type: v1alpha1.ClusterReady, Status: corev1.ConditionTrue, Reason: "Connected"}
+	receipt := o.Receipts[a.ClusterID]
+	switch {
+	case !receipt.Heard && o.Now.Sub(receipt.At) <= o.Timeout:
+		// Not heard since this process looks: what was said before still stands.
+		if before, ok := findMember(o.Set.Status, a.ClusterID); ok {
+			return before
+		}
+		c.Status, c.Reason, c.Message = corev1.ConditionUnknown, "Waiting", "no heartbeat was seen since the leader controller started"
+	case o.Now.Sub(receipt.At) > o.Timeout:
+		c.Status, c.Reason = corev1.ConditionFalse, ReasonDisconnected
+		c.Message = "no heartbeat arrives; check the member's controller and its network to this API server"
+		if receipt.Heard {
+			c.Message = fmt.Sprintf("no heartbeat since %s; check the member's controller and its network to this API server", receipt.At.UTC().Format(time.RFC3339))
+		}
+	}
+	return c
+}
+
+func findMember(status v1alpha1.ClusterSetStatus, id string) (v1alpha1.ClusterCondition, bool) {
+	for _, s := range status.ClusterStatuses {
+		if s.ClusterID == id && len(s.Conditions) > 0 {
+			return s.Conditions[0], true
+		}
+	}
+	return v1alpha1.ClusterCondition{}, false
+}
+
+func summary(silent []string, total int) v1alpha1.ClusterSetCondition {
+	c := v1alpha1.ClusterSetCondition{Type: v1alpha1.ClusterSetReady, Status: corev1.ConditionTrue}
+	slices.Sort(silent)
+	switch {
+	case total == 0:
+		c.Status, c.Reason, c.Message = corev1.ConditionUnknown, "NoMembers", "no cluster has joined yet"
+	case len(silent) == total:
+		c.Status, c.Reason, c.Message = corev1.ConditionFalse, "NoReadyCluster", "no member is connected"
+	case len(silent) > 0:
+		c.Status, c.Reason, c.Message = corev1.ConditionFalse, "MembersNotReady", "not connected: "+strings.Join(silent, ", ")
+	}
+	return c
+}
+
+// Receipts says when the leader last saw each member's heartbeat change, by the
+// leader's own clock. It is what this process witnessed; what came before it is
+// in the status.
+type Receipts map[string]Receipt
+
+// Receipt is the last change of one member's announce.
+type Receipt struct {
+	Touch string    // touch-ts as it was then, compared for change only
+	At    time.Time // leader's clock
+	Heard bool      // false: present when this process began to look, not heard since
+}
+
+// Witness returns the receipts after looking at the announces once more. A nil
+// before means: the first look of this process.
+func Witness(before Receipts, announces []v1alpha1.MemberClusterAnnounce, now time.Time) Receipts {
+	after := make(Receipts, len(announces))
+	for _, a := range announces {
+		touch := string(a.UID) + a.Annotations[v1alpha1.AnnotationTouch]
+		last, known := before[a.ClusterID]
+		switch {
+		case known && last.Touch == touch:
+			after[a.ClusterID] = last
+		case known || before != nil:
+			after[a.ClusterID] = Receipt{Touch: touch, At: now, Heard: true}
+		default:
+			after[a.ClusterID] = Receipt{Touch: touch, At: now}
+		}
+	}
+	return after
+}
+
+// keepTimes gives each condition the time of its last change of status: the
+// stored one if the status is the same, now otherwise.
+func keepTimes(next *v1alpha1.ClusterSetStatus, before v1alpha1.ClusterSetStatus, now time.Time) {
+	stamp := metav1.Time{Time: now.Truncate(time.Second)}
+	for i := range next.Conditions {
+		c := &next.Conditions[i]
+		c.LastTransitionTime = stamp
+		for _, old := range before.Conditions {
+			if old.Type == c.Type && old.Status == c.Status {
+				c.LastTransitionTime = old.LastTransitionTime
+			}
+		}
+	}
+	for i := range next.ClusterStatuses {
+		for j := range next.ClusterStatuses[i].Conditions {
+			c := &next.ClusterStatuses[i].Conditions[j]
+			c.LastTransitionTime = stamp
+			if old, ok := findCondition(before, next.ClusterStatuses[i].ClusterID, c.Type); ok && old.Status == c.Status {
+				c.LastTransitionTime = old.LastTransitionTime
+			}
+		}
+	}
+}
+
+func findCondition(status v1alpha1.ClusterSetStatus, cluster string, kind v1alpha1.ClusterConditionType) (v1alpha1.ClusterCondition, bool) {
+	for _, s := range status.ClusterStatuses {
+		if s.ClusterID != cluster {
+			continue
+		}
+		for _, c := range s.Conditions {
+			if c.Type == kind {
+				return c, true
+			}
+		}
+	}
+	return v1alpha1.ClusterCondition{}, false
+}
+
+// Refused is the status of a ClusterSet that cannot be served.
+func Refused(set *v1alpha2.ClusterSet, problem Problem, now time.Time) v1alpha1.ClusterSetStatus {
+	status := v1alpha1.ClusterSetStatus{
+		ObservedGeneration: set.Generation,
+		Conditions: []v1alpha1.ClusterSetCondition{{
+			Type: v1alpha1.ClusterSetReady, Status: corev1.ConditionFalse, Reason: problem.Reason, Message: problem.Message,
+		}},
+	}
+	keepTimes(&status, set.Status, now)
+	return status
+}
