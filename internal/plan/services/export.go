@@ -66,3 +66,54 @@ type ExportPlan struct {
 	// puts them there. Nil when there is no ServiceExport to speak on.
 	Conditions []metav1.Condition
 }
+
+// Export decides what this member publishes for one Service.
+func Export(o ExportObserved) ExportPlan {
+	verdict := judge(o)
+	plan := ExportPlan{Conditions: o.conditions(verdict)}
+	switch {
+	case !o.Connected:
+		return plan
+	case !verdict.exportable:
+		o.withdraw(&plan)
+	default:
+		o.publish(&plan)
+	}
+	return plan
+}
+
+// publish wants the Service export, and of the endpoints what the exchange
+// needs. An export without a ready endpoint keeps its Service export, and so
+// its import and IP everywhere: by KEP-1645 existence follows the ServiceExport
+// alone. The wire knows no endpoint that is not ready, so its Endpoints export
+// goes.
+func (o ExportObserved) publish(plan *ExportPlan) {
+	plan.Service = o.ownExport(o.Published.Service, v1alpha1.KindService, o.servicePayload())
+	if o.Exchange == ExchangeUnknown {
+		return
+	}
+	endpoints := o.endpoints()
+	var wire *v1alpha1.ResourceExportSpec
+	if o.Exchange.wire() {
+		wire = wirePayload(endpoints)
+	}
+	plan.Endpoints = o.ownExport(o.Published.Endpoints, v1alpha1.KindEndpoints, wire)
+	if o.Exchange.slices() {
+		plan.Slices = Pack(o.Published.Slices, endpoints, o.layout())
+	} else {
+		plan.Slices = o.withdrawSlices()
+	}
+}
+
+// withdraw wants nothing of this tuple in the common area (WK-18).
+func (o ExportObserved) withdraw(plan *ExportPlan) {
+	plan.Service = o.ownExport(o.Published.Service, v1alpha1.KindService, nil)
+	plan.Endpoints = o.ownExport(o.Published.Endpoints, v1alpha1.KindEndpoints, nil)
+	plan.Slices = o.withdrawSlices()
+}
+
+func (o ExportObserved) withdrawSlices() []Change[discoveryv1.EndpointSlice] {
+	layout := o.layout()
+	layout.Placeholder = ""
+	return Pack(o.Published.Slices, nil, layout)
+}

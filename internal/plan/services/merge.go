@@ -48,3 +48,25 @@ type MergePlan struct {
 	// Finalizers are exports being deleted, without both finalizer spellings.
 	Finalizers []Change[v1alpha1.ResourceExport]
 }
+
+// Merge decides what all exports of one Service come to. The order in which
+// exports arrive does not matter, and each of them can fail without the others.
+func Merge(o MergeObserved) MergePlan {
+	exports := o.sortOut()
+	result := resolve(exports.contributions)
+	m := merger{MergeObserved: o, exports: exports, outcome: result}
+	return MergePlan{
+		Import:          m.serviceImport(),
+		EndpointsImport: m.endpointsImport(),
+		Slices:          m.keptSlices(),
+		Statuses:        m.statuses(),
+		Finalizers:      o.finalizers(),
+	}
+}
+
+// merger is what the parts of a plan are read from.
+type merger struct {
+	MergeObserved
+	exports
+	outcome
+}
