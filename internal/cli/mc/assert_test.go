@@ -1,10 +1,12 @@
 package mc
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
@@ -50,3 +52,30 @@ func takeUp(t *testing.T, c client.Client, namespace, name string, status v1alph
 		t.Error(err)
 	}
 }
+
+func absent(t *testing.T, c client.Client, namespace, name string, object client.Object) {
+	t.Helper()
+	err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object)
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("%T %q is there: %v", object, name, err)
+	}
+}
+
+func create(t *testing.T, c client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func lines(touched []Touched) []string {
+	var all []string
+	for _, one := range touched {
+		all = append(all, one.String())
+	}
+	return all
+}
+
+func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }

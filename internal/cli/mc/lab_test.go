@@ -24,10 +24,10 @@ var clusters = labtest.Shared(labtest.Options{Clusters: []string{"hub"}})
 func TestMain(m *testing.M) { os.Exit(clusters.Main(m)) }
 
 // cluster returns a client of the lab's cluster, with the CRDs in it.
-func cluster(t *testing.T) (client.Client, *lab.Cluster) {
+func cluster(t *testing.T) (client.WithWatch, *lab.Cluster) {
 	t.Helper()
 	hub := labtest.Cluster(t, clusters.Lab(t), "hub")
-	c, err := client.New(hub.RESTConfig(), client.Options{Scheme: scheme.New()})
+	c, err := client.NewWithWatch(hub.RESTConfig(), client.Options{Scheme: scheme.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
