@@ -58,6 +58,8 @@ type Machine struct {
 	// pause is the present distance of eager looks; zero when not eager.
 	pause               time.Duration
 	successes, failures int
+	// counted is whether the last answer was one that counts fully.
+	counted bool
 }
 
 // NewMachine is for a container whose process started at the given time.
@@ -76,10 +78,15 @@ func (m *Machine) Due() time.Time { return m.due }
 // Verdict is what is known so far.
 func (m *Machine) Verdict() Verdict { return m.verdict }
 
+// Counted reports whether the last answer counted fully, rather than being one
+// of the eager looks in between.
+func (m *Machine) Counted() bool { return m.counted }
+
 // Record takes the answer of a look made at the given time, and returns the
 // verdict that follows from all answers.
 func (m *Machine) Record(at time.Time, ok bool) Verdict {
 	counts := !at.Before(m.regular)
+	m.counted = counts
 	if ok {
 		m.successes, m.failures = m.successes+1, 0
 	} else if counts {

@@ -1,0 +1,138 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-dev/lockstep/internal/lab/node/launch"
+	"github.com/lockstep-dev/lockstep/internal/lab/node/podstate"
+	"github.com/lockstep-dev/lockstep/internal/proc"
+)
+
+// searchPath is where programs of containers find other programs. The user's
+// own would make a lab depend on who started it.
+const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// act does one thing to one container, and reports whether that changed what
+// is known of it.
+func (a *Agent) act(ctx context.Context, seen *observed, action podstate.Action) bool {
+	if action.Do == podstate.Start {
+		return a.start(ctx, seen, containerOf(seen.pod, action.Container))
+	}
+	if action.Why != "" {
+		a.events.Event(seen.pod, corev1.EventTypeNormal, "Killing", action.Why)
+	}
+	running := seen.local.process(action.Container)
+	if action.Do == podstate.Kill {
+		a.signal(running, syscall.SIGKILL)
+		seen.local.change(action.Container, func(r podstate.Run) podstate.Run { r.Killed = true; return r })
+		return true
+	}
+	a.signal(running, syscall.SIGTERM)
+	seen.local.change(action.Container, func(r podstate.Run) podstate.Run { r.Asked = time.Now(); return r })
+	return true
+}
+
+func (a *Agent) signal(c *process, sig syscall.Signal) {
+	if err := c.handle.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		a.log.Error("Process could not be signalled", "error", err)
+	}
+}
+
+func containerOf(pod *corev1.Pod, name string) *corev1.Container {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		if i := slices.IndexFunc(list, func(c corev1.Container) bool { return c.Name == name }); i >= 0 {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// start starts the process of a container. It reports false when something the
+// Pod names is missing: that is tried again when it appears.
+func (a *Agent) start(ctx context.Context, seen *observed, container *corev1.Container) bool {
+	local := seen.local
+	how, err := a.compose(seen, container)
+	if err != nil {
+		a.hinder(seen, container.Name, err)
+		return false
+	}
+	handle, err := run(local, container.Name, how)
+	if err != nil {
+		a.events.Event(seen.pod, corev1.EventTypeWarning, "Failed", err.Error())
+		local.change(container.Name, func(r podstate.Run) podstate.Run { return r.Unstartable(time.Now(), err) })
+		return true
+	}
+	// The context of a look ends with the agent; so do probes.
+	probes, stopProbes := context.WithCancel(ctx)
+	c := &process{container: container.Name, handle: handle, stopProbes: stopProbes}
+	local.began(c)
+	a.background.Go(func() { a.await(local, c) })
+	a.startProbes(probes, seen, c, container)
+	return true
+}
+
+// await waits for the end of a process and brings the next look.
+func (a *Agent) await(local *localPod, c *process) {
+	<-c.handle.Done()
+	c.stopProbes()
+	local.ended(c, time.Now())
+	a.queue.Add(local.key)
+}
+
+func (a *Agent) hinder(seen *observed, container string, err error) {
+	const reason = "CreateContainerConfigError"
+	before := seen.local.state()[container].Obstacle
+	if before == nil || before.Message != err.Error() {
+		a.events.Event(seen.pod, corev1.EventTypeWarning, "Failed", fmt.Sprintf("container %q: %v", container, err))
+	}
+	seen.local.change(container, func(r podstate.Run) podstate.Run {
+		r.Obstacle = &corev1.ContainerStateWaiting{Reason: reason, Message: err.Error()}
+		return r
+	})
+}
+
+func (a *Agent) compose(seen *observed, container *corev1.Container) (launch.Process, error) {
+	program, ok := launch.Program(a.options.Images, container.Image)
+	if !ok { // the image was changed in place to one nobody plays
+		return launch.Process{}, fmt.Errorf("no local program plays the image %q", container.Image)
+	}
+	folder := seen.local.folder
+	volumes := map[string]string{}
+	for _, v := range seen.pod.Spec.Volumes {
+		volumes[v.Name] = folder.volume(v.Name)
+	}
+	base := []string{"PATH=" + searchPath, "HOME=" + string(folder), "TMPDIR=" + folder.temporary(), "HOSTNAME=" + seen.pod.Name}
+	if accountMount(container) != nil {
+		base = append(base, "KUBECONFIG="+folder.kubeconfig())
+	}
+	return launch.Compose(launch.Inputs{
+		Pod: seen.pod, Container: container, Program: program,
+		Facts: seen.facts, Objects: seen.objects, Volumes: volumes,
+		Base: append(base, a.options.Env...), Dir: string(folder),
+	})
+}
+
+// run starts the process with a fresh log.
+func run(local *localPod, container string, how launch.Process) (*proc.Process, error) {
+	path, err := exec.LookPath(how.Argv[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := local.folder.turnLog(container); err != nil {
+		return nil, err
+	}
+	return proc.Start(proc.Command{
+		Name: local.key.String() + "/" + container,
+		Path: path, Args: how.Argv[1:], Env: how.Env, Dir: how.Dir,
+		Log: local.folder.log(container),
+	})
+}
