@@ -49,4 +49,10 @@ func claimFor(dir string) (*claim, error) {
 // file is the claim as a descriptor for a child process.
 func (c *claim) file() (*os.File, error) { return c.listener.File() }
 
-func (c *claim) release() { _ = c.listener.Close() }
+// release drops the claim, which goes on where a child has it. No claim is
+// dropped without effect.
+func (c *claim) release() {
+	if c != nil {
+		_ = c.listener.Close()
+	}
+}

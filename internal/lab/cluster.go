@@ -2,8 +2,10 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 
 	"k8s.io/client-go/rest"
 )
@@ -22,12 +24,6 @@ func newCluster(s *site, c control) (*Cluster, error) {
 		return nil, err
 	}
 	return &Cluster{site: s, control: c, config: config}, nil
-}
-
-// control is what a Cluster asks of its host.
-type control interface {
-	WaitReady(ctx context.Context) error
-	Inject(ctx context.Context, f Fault) error
 }
 
 // Name is the name of the cluster.
@@ -60,3 +56,36 @@ func (c *Cluster) Log(component string) string { return c.site.logs(component) }
 
 // WaitReady returns when the cluster can be used.
 func (c *Cluster) WaitReady(ctx context.Context) error { return c.control.WaitReady(ctx) }
+
+// Status looks at everything of the cluster once.
+func (c *Cluster) Status(ctx context.Context) (Status, error) { return c.control.Status(ctx) }
+
+// HostLog is the file with what the host of the cluster reports.
+func (c *Cluster) HostLog() string { return c.site.logs(hostLog) }
+
+// Unreachable is the status of a cluster whose host gave an error instead.
+func (c *Cluster) Unreachable(err error) Status {
+	status := Status{Cluster: c.site.Name, Server: c.site.url(c.site.Ports.APIServer), Pods: []PodStatus{}, Links: []LinkStatus{}}
+	for _, name := range componentNames {
+		status.Components = append(status.Components, ComponentStatus{Name: name, Reason: err.Error(), Log: c.site.logs(name)})
+	}
+	return status
+}
+
+// FindLog is the file with the output of a component, of the host, or of a Pod
+// that runs as a local process ([namespace/]prefix of its name).
+func (c *Cluster) FindLog(ctx context.Context, target string) (string, error) {
+	if target == hostLog || slices.Contains(componentNames, target) {
+		return c.site.logs(target), nil
+	}
+	status, err := c.Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, pod := range status.Pods {
+		if podMatches(target, pod.Namespace, pod.Pod) {
+			return pod.Log, nil
+		}
+	}
+	return "", fmt.Errorf("cannot find the log of %q in cluster %q: no such Pod runs as a local process, and the components are %q", target, c.site.Name, append(slices.Clone(componentNames), hostLog))
+}

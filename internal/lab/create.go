@@ -3,8 +3,10 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/lockstep-dev/lockstep/internal/lab/kubebin"
 )
@@ -30,6 +32,10 @@ type Options struct {
 	Env []string
 }
 
+// HostsLog is the file below the directory of a lab in which a process that
+// runs the hosts itself keeps what they report.
+const HostsLog = "hosts.log"
+
 // create decides about a new lab and writes its Spec. The returned claim holds
 // the addresses of the lab and is released by the caller.
 func create(o Options) (*Spec, *claim, error) {
@@ -38,6 +44,9 @@ func create(o Options) (*Spec, *claim, error) {
 	}
 	dir, err := makeDir(o.Dir)
 	if err != nil {
+		return nil, nil, fmt.Errorf("cannot create a lab: %w", err)
+	}
+	if err := checkEmpty(dir); err != nil {
 		return nil, nil, fmt.Errorf("cannot create a lab: %w", err)
 	}
 	held, err := claimFor(dir)
@@ -68,11 +77,34 @@ func makeDir(dir string) (string, error) {
 	return canonical(dir)
 }
 
-// canonical is the absolute path of a directory without symbolic links.
+// ownFiles are what a lab puts into its directory.
+var ownFiles = []string{"clusters", "kubeconfig", HostsLog, upLock, specFile}
+
+// checkEmpty keeps a lab out of a folder that serves something else.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !slices.Contains([]string{HostsLog, upLock}, entry.Name()) {
+			return fmt.Errorf("%s is not empty (it holds %s) and holds no lab; choose another directory", dir, entry.Name())
+		}
+	}
+	return nil
+}
+
+// canonical is the absolute path of a directory without symbolic links. The
+// directory need not exist: processes of a lab may outlive it.
 func canonical(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(dir)
+	resolved, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		parent, err := canonical(filepath.Dir(dir))
+		return filepath.Join(parent, filepath.Base(dir)), err
+	}
+	return resolved, err
 }

@@ -126,4 +126,3 @@ func TestNamesOfClustersAreChecked(t *testing.T) {
 		}
 	}
 }
-

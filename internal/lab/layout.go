@@ -22,6 +22,9 @@ func (s *Spec) site(name string) (*site, error) {
 	return &site{ClusterSpec: *c, lab: s, dir: filepath.Join(s.Dir, "clusters", name)}, nil
 }
 
+// hostLog is the name of the log of a host that is a process of its own.
+const hostLog = "host"
+
 func (s *site) pki(name string) string  { return filepath.Join(s.dir, "pki", name) }
 func (s *site) logs(name string) string { return filepath.Join(s.dir, "logs", name+".log") }
 func (s *site) conf(name string) string { return filepath.Join(s.dir, "conf", name) }

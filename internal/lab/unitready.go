@@ -2,9 +2,10 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lockstep-dev/lockstep/internal/proc"
 )
 
 // hopeless is how many times a component may end while somebody waits for it
@@ -56,9 +57,9 @@ func (u *unit) waitFor(ctx context.Context, wanted func(error) bool) error {
 }
 
 func (u *unit) notReady(cause, last error, waited time.Duration) error {
-	err := fmt.Errorf("%s is not ready after %s (%w): %w", u.name, waited.Round(time.Millisecond), cause, last)
+	err := error(&proc.NotReadyError{Name: u.name, Command: u.command, Waited: waited, Last: last, Cause: cause})
 	if exit := u.exit(); exit != nil {
-		err = errors.Join(err, exit)
+		err = fmt.Errorf("%w; before that, %s", err, summary(exit))
 	}
 	return err
 }

@@ -93,7 +93,7 @@ func start(ctx context.Context, o Options) (*lab.Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(dir, "hosts.log"))
+	log, err := os.Create(filepath.Join(dir, lab.HostsLog))
 	if err != nil {
 		return nil, err
 	}

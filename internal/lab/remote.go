@@ -1,0 +1,82 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+)
+
+// remote is the control of a host in another process.
+type remote struct {
+	cluster string
+	socket  string
+}
+
+// errNoHost tells that nobody answers on the control socket.
+var errNoHost = errors.New("its host does not run; `lockstep lab up` starts it again")
+
+func (r remote) WaitReady(ctx context.Context) error {
+	_, err := r.call(ctx, http.MethodGet, "/ready", nil)
+	return err
+}
+
+func (r remote) Status(ctx context.Context) (Status, error) {
+	answer, err := r.call(ctx, http.MethodGet, "/status", nil)
+	if err != nil || answer.Status == nil {
+		return Status{}, err
+	}
+	return *answer.Status, nil
+}
+
+func (r remote) Inject(ctx context.Context, f Fault) error {
+	body, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	_, err = r.call(ctx, http.MethodPost, "/fault", body)
+	return err
+}
+
+func (r remote) call(ctx context.Context, method, path string, body []byte) (reply, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := dialSocket(ctx, r.socket)
+		if err != nil && ctx.Err() == nil {
+			return nil, errNoHost
+		}
+		return conn, err
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(ctx, method, "http://host"+path, bytes.NewReader(body))
+	if err != nil {
+		return reply{}, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return reply{}, fmt.Errorf("cannot ask the host of cluster %q: %w", r.cluster, cause(err))
+	}
+	defer response.Body.Close()
+	var answer reply
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return reply{}, fmt.Errorf("cannot read the answer of the host of cluster %q: %w", r.cluster, err)
+	}
+	if answer.Error != "" {
+		return reply{}, errors.New(answer.Error)
+	}
+	return answer, nil
+}
+
+// cause takes the request line off an error of the HTTP client: the address
+// of a socket tells the user nothing.
+func cause(err error) error {
+	if errors.Is(err, errNoHost) {
+		return errNoHost
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
