@@ -1,6 +1,9 @@
 package services
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -75,4 +78,93 @@ type ImportPlan struct {
 	// Held are the clusters whose withdrawal is held back, sorted. The empty
 	// ID stands for contributions whose cluster nobody told.
 	Held []string
+}
+
+// Import decides what this member makes of one import.
+func Import(o ImportObserved) ImportPlan {
+	if !o.NamespaceActive { // MEM-RI-5: no namespace is created, none is fought over
+		return ImportPlan{}
+	}
+	i := newImporter(o)
+	switch i.fate() {
+	case wanted:
+		return i.create()
+	case frozen:
+		return i.freeze()
+	}
+	return i.withdraw()
+}
+
+// create wants the Service first, because everything else hangs on it: its IP
+// is the import's, its UID owns the slices.
+func (i importer) create() ImportPlan {
+	if i.Service != nil && !i.ownsService() {
+		return i.blocked()
+	}
+	if len(i.families) == 0 {
+		return i.unsupported()
+	}
+	plan := ImportPlan{Service: i.service()}
+	if plan.NeedsIP = i.waitsForService(plan.Service); plan.NeedsIP {
+		plan.ServiceImportStatus = i.pending()
+		return plan
+	}
+	local := i.slices()
+	plan.Slices, plan.Refusals = local.changes(), local.refusals
+	plan.Held = slices.Sorted(maps.Keys(local.held))
+	plan.Endpoints = i.leftEndpoints()
+	if i.ServiceImport != nil && !i.ownsServiceImport() {
+		plan.Refusals = append(plan.Refusals, i.refuseServiceImport())
+		return plan
+	}
+	plan.ServiceImport = i.serviceImport()
+	plan.ServiceImportStatus = i.status(local, ready())
+	return plan
+}
+
+// blocked leaves nothing of ours beside a Service of another owner: slices
+// would send its traffic to other clusters, and the ServiceImport would carry
+// an IP that leads elsewhere.
+func (i importer) blocked() ImportPlan {
+	plan := i.withdraw()
+	if i.heldBack() {
+		plan = i.freeze()
+	}
+	plan.Refusals = append(plan.Refusals, i.refuseService())
+	return plan
+}
+
+// unsupported keeps the ServiceImport, which says why, and nothing behind it.
+func (i importer) unsupported() ImportPlan {
+	if i.heldBack() {
+		return i.freeze()
+	}
+	plan := i.withdraw()
+	plan.ServiceImport = Change[mcsv1beta1.ServiceImport]{}
+	if i.ServiceImport != nil && !i.ownsServiceImport() {
+		plan.Refusals = append(plan.Refusals, i.refuseServiceImport())
+		return plan
+	}
+	plan.ServiceImport = i.serviceImport()
+	plan.ServiceImportStatus = i.status(localSlices{}, familyNotSupported(i.spec.IPFamilies, i.Families))
+	return plan
+}
+
+// withdraw removes everything of ours (MEM-RI-4), and what upstream's importer
+// made: the tuple is observed, nothing has to be remembered of the import.
+func (i importer) withdraw() ImportPlan {
+	var plan ImportPlan
+	if i.Service != nil && i.ownsService() && i.Service.DeletionTimestamp == nil {
+		plan.Service = diff(i.Service, nil)
+	}
+	if i.ServiceImport != nil && i.ownsServiceImport() && i.ServiceImport.DeletionTimestamp == nil {
+		plan.ServiceImport = diff(i.ServiceImport, nil)
+	}
+	for s := range i.ourSlices() {
+		if s.DeletionTimestamp == nil {
+			plan.Slices = append(plan.Slices, Change[discoveryv1.EndpointSlice]{Current: s})
+		}
+	}
+	plan.Endpoints = i.leftEndpoints()
+	return plan
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -112,12 +113,19 @@ func contributionOf(re *v1alpha1.ResourceExport) (contribution, error) {
 // does not check payloads, and one bad export must not stop all importers.
 func checkPorts(ports []mcsv1beta1.ServicePort) error {
 	for _, p := range ports {
-		known := p.Protocol == corev1.ProtocolTCP || p.Protocol == corev1.ProtocolUDP || p.Protocol == corev1.ProtocolSCTP
-		if !known || len(validation.IsValidPortNum(int(p.Port))) > 0 || p.Name != "" && len(validation.IsDNS1123Label(p.Name)) > 0 {
+		if !possiblePort(p) {
 			return fmt.Errorf("port %q (%d/%s) is no port a Service can have; correct it on the exported Service (LDR-RE-4)", p.Name, p.Port, p.Protocol)
 		}
 	}
 	return nil
+}
+
+func possiblePort(p mcsv1beta1.ServicePort) bool {
+	protocols := []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}
+	return slices.Contains(protocols, p.Protocol) &&
+		len(validation.IsValidPortNum(int(p.Port))) == 0 &&
+		(p.Name == "" || len(validation.IsDNS1123Label(p.Name)) == 0) &&
+		(p.AppProtocol == nil || len(content.IsLabelKey(*p.AppProtocol)) == 0)
 }
 
 // withDefaults fills in what the API means when a field is absent, and turns
