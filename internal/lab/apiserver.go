@@ -43,6 +43,8 @@ func (s *site) apiServer() component {
 			// Nobody would lift the taint of a new Node: the controller that does
 			// is left out, see controllerManager.
 			"disable-admission-plugins=TaintNodesByCondition",
+			// Without it a stopping server waits a minute for its watchers to leave.
+			"shutdown-watch-termination-grace-period=1s",
 			"profiling=false",
 		),
 		Ready: s.probe(s.url(s.Ports.APIServer)+"/readyz", "admin"),

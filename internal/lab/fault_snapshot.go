@@ -56,9 +56,13 @@ func copyTo(path string, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// restore replaces etcd's content, with the control plane stopped as the
+// restore replaces etcd's content, with everything of the cluster stopped as the
 // procedure for real clusters demands, and returns when the cluster is ready.
 // When the snapshot is no good, the cluster goes on with what it had.
+//
+// The node agent is stopped too, and with it the processes of Pods: a watch
+// that continues from a revision which no longer exists is silent, and a
+// kubelet is restarted after a restore for the same reason.
 func (h *Host) restore(ctx context.Context, name string, bump uint64) error {
 	prepared := h.site.etcdData() + ".restored"
 	if err := os.RemoveAll(prepared); err != nil {
@@ -76,6 +80,7 @@ func (h *Host) restore(ctx context.Context, name string, bump uint64) error {
 	for _, name := range componentNames {
 		h.units[name].start()
 	}
+	h.agent.start()
 	return errors.Join(err, h.WaitReady(ctx))
 }
 
@@ -113,8 +118,11 @@ func (h *Host) prepareRestore(ctx context.Context, name string, bump uint64, dir
 	return nil
 }
 
-// stopAll stops the components, each before the one it needs.
+// stopAll stops the node agent and the components, each before the one it needs.
 func (h *Host) stopAll(ctx context.Context) error {
+	if err := h.agent.stop(ctx); err != nil {
+		return err
+	}
 	for _, name := range slices.Backward(componentNames) {
 		if err := h.units[name].stop(ctx); err != nil {
 			return err

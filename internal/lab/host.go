@@ -17,6 +17,7 @@ type Host struct {
 	site  *site
 	log   *slog.Logger
 	units map[string]*unit
+	agent *agentUnit
 
 	// fault serialises faults that stop and start components.
 	fault sync.Mutex
@@ -37,6 +38,7 @@ func NewHost(spec *Spec, cluster string, log *slog.Logger) (*Host, error) {
 	for i, name := range componentNames {
 		h.units[name] = h.newUnit(name, componentNames[:i])
 	}
+	h.agent = &agentUnit{site: site, log: h.log, gate: h.units[APIServer].waitReady, wanted: wanted{on: true}}
 	return h, nil
 }
 
@@ -66,8 +68,7 @@ func (h *Host) newUnit(name string, before []string) *unit {
 			}
 			return h.units[before[len(before)-1]].waitReady(ctx)
 		},
-		wanted:  true,
-		changed: make(chan struct{}),
+		wanted: wanted{on: true},
 	}
 }
 
@@ -80,6 +81,10 @@ func (h *Host) Run(ctx context.Context) error {
 			return nil
 		})
 	}
+	group.Go(func() error {
+		h.agent.run(ctx)
+		return nil
+	})
 	for _, l := range h.links {
 		group.Go(func() error { return l.run(ctx) })
 	}

@@ -20,7 +20,10 @@ const patience = time.Minute
 
 // shared is for tests that leave the clusters as they found them, but for
 // namespaces.
-var shared = labtest.Shared(labtest.Options{Clusters: []string{"leader", "east"}})
+var shared = labtest.Shared(labtest.Options{
+	Clusters: []string{"leader", "east"},
+	Images:   map[string][]string{sleeper: {"/bin/sleep", "600"}},
+})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 

@@ -40,6 +40,7 @@ type PodStatus struct {
 	Pod       string `json:"pod"`
 	Container string `json:"container"`
 	Pid       int    `json:"pid"`
+	Restarts  int    `json:"restarts"`
 	Log       string `json:"log"`
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"syscall"
 	"time"
 
@@ -21,8 +20,9 @@ const (
 	settled = 10 * time.Second
 )
 
-// stopGrace is how long a component may take to end by itself.
-const stopGrace = 10 * time.Second
+// stopGrace is how long a component may take to end by itself. etcd would take
+// 7 s, all of it waiting for watchers that do not leave.
+const stopGrace = 3 * time.Second
 
 // unit keeps one component running: a wanted state and a loop that makes it so.
 //
@@ -36,10 +36,8 @@ type unit struct {
 	// gate blocks until what the component needs is there.
 	gate func(context.Context) error
 
-	// mu guards all below. changed is closed and replaced at every change.
-	mu       sync.Mutex
-	changed  chan struct{}
-	wanted   bool
+	// wanted also guards what follows it.
+	wanted
 	process  *proc.Process
 	exits    int
 	lastExit error
@@ -48,7 +46,7 @@ type unit struct {
 // run makes the wanted state so until ctx is done, and leaves no process.
 func (u *unit) run(ctx context.Context) {
 	backoff := firstBackoff
-	for u.await(ctx, func() bool { return u.wanted }) == nil {
+	for u.await(ctx, func() bool { return u.on }) == nil {
 		begin := time.Now()
 		exit := u.runOnce(ctx)
 		if ctx.Err() != nil || !u.noteExit(exit) {
@@ -92,7 +90,7 @@ func (u *unit) launch() (*proc.Process, error) {
 	var p *proc.Process
 	var err error
 	u.change(func() {
-		if !u.wanted {
+		if !u.on {
 			return
 		}
 		if p, err = proc.Start(u.command); err == nil {
@@ -105,7 +103,7 @@ func (u *unit) launch() (*proc.Process, error) {
 // noteExit records an end that nobody wanted and tells whether it was one.
 func (u *unit) noteExit(exit error) (unwanted bool) {
 	u.change(func() {
-		if unwanted = u.wanted; unwanted {
+		if unwanted = u.on; unwanted {
 			u.exits++
 			u.lastExit = exit
 		}
@@ -113,12 +111,9 @@ func (u *unit) noteExit(exit error) (unwanted bool) {
 	return unwanted
 }
 
-// start wants the component to run.
-func (u *unit) start() { u.change(func() { u.wanted = true }) }
-
 // stop wants it not to run and returns when it does not.
 func (u *unit) stop(ctx context.Context) error {
-	u.change(func() { u.wanted = false })
+	u.change(func() { u.on = false })
 	if p := u.running(); p != nil {
 		grace, cancel := context.WithTimeout(ctx, stopGrace)
 		defer cancel()
@@ -147,39 +142,9 @@ func (u *unit) signal(sig syscall.Signal) error {
 	return p.Signal(sig)
 }
 
-func (u *unit) running() *proc.Process {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.process
-}
-
-// change runs f under the lock and wakes everybody who waits for a change.
-func (u *unit) change(f func()) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	f()
-	close(u.changed)
-	u.changed = make(chan struct{})
-}
-
-// await blocks until a condition over the guarded fields holds.
-func (u *unit) await(ctx context.Context, holds func() bool) error {
-	for {
-		u.mu.Lock()
-		ok, changed := holds(), u.changed
-		u.mu.Unlock()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if ok {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changed:
-		}
-	}
+func (u *unit) running() (p *proc.Process) {
+	u.look(func() { p = u.process })
+	return p
 }
 
 // summary is an exit without the output of the process, for a log line.

@@ -17,11 +17,11 @@ const readyPoll = 50 * time.Millisecond
 
 // ready looks once whether the component runs and serves.
 func (u *unit) ready(ctx context.Context) error {
-	u.mu.Lock()
-	p, wanted := u.process, u.wanted
-	u.mu.Unlock()
+	var p *proc.Process
+	var on bool
+	u.look(func() { p, on = u.process, u.on })
 	switch {
-	case !wanted:
+	case !on:
 		return fmt.Errorf("%s is stopped", u.name)
 	case p == nil:
 		return fmt.Errorf("%s does not run yet", u.name)
@@ -64,14 +64,12 @@ func (u *unit) notReady(cause, last error, waited time.Duration) error {
 	return err
 }
 
-func (u *unit) exitCount() int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.exits
+func (u *unit) exitCount() (n int) {
+	u.look(func() { n = u.exits })
+	return n
 }
 
-func (u *unit) exit() error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.lastExit
+func (u *unit) exit() (err error) {
+	u.look(func() { err = u.lastExit })
+	return err
 }

@@ -73,14 +73,14 @@ func statusOf(ctx context.Context, l *lab.Lab, name string) lab.Status {
 // tables are the overview for a person.
 func (o overview) tables() []table {
 	components := table{header: []string{"CLUSTER", "COMPONENT", "READY", "PID", "RESTARTS", "REASON"}}
-	pods := table{header: []string{"CLUSTER", "NAMESPACE", "POD", "CONTAINER", "PID"}}
+	pods := table{header: []string{"CLUSTER", "NAMESPACE", "POD", "CONTAINER", "PID", "RESTARTS"}}
 	links := table{header: []string{"FROM", "TO", "LINK"}}
 	for _, c := range o.Clusters {
 		for _, p := range c.Components {
 			components.add(c.Cluster, p.Name, yes(p.Ready), pid(p.Pid), strconv.Itoa(p.Restarts), cmp.Or(firstLine(p.Reason), "-"))
 		}
 		for _, p := range c.Pods {
-			pods.add(c.Cluster, p.Namespace, p.Pod, p.Container, pid(p.Pid))
+			pods.add(c.Cluster, p.Namespace, p.Pod, p.Container, pid(p.Pid), strconv.Itoa(p.Restarts))
 		}
 		for _, l := range c.Links {
 			links.add(l.From, c.Cluster, l.Condition.String())
