@@ -42,6 +42,8 @@ func AreaMapper() meta.RESTMapper {
 		corev1.SchemeGroupVersion.WithKind("Event"),
 	} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
+		// Caches of several Namespaces ask for the scope of list kinds as well.
+		mapper.Add(kind.GroupVersion().WithKind(kind.Kind+"List"), meta.RESTScopeNamespace)
 	}
 	return mapper
 }
