@@ -23,6 +23,7 @@ export Services to it and import from it. The way to one:
 	command.AddCommand(
 		newInit(shell),
 		newCreate(shell),
+		newGet(shell),
 		newJoin(shell),
 		newLeave(shell),
 	)

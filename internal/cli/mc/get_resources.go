@@ -1,0 +1,96 @@
+package mc
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+)
+
+func clusterSets() resource {
+	return resource{
+		use: "clusterset", aliases: []string{"clustersets"},
+		short:  "List ClusterSets, one row for each condition of each cluster",
+		list:   func() client.ObjectList { return &v1alpha2.ClusterSetList{} },
+		header: []string{"CLUSTER-ID", "NAMESPACE", "CLUSTERSET-ID", "TYPE", "STATUS", "REASON", "MESSAGE"},
+		plain:  6,
+		rows: func(object client.Object) [][]string {
+			set := object.(*v1alpha2.ClusterSet)
+			var rows [][]string
+			for _, cluster := range set.Status.ClusterStatuses {
+				for _, c := range cluster.Conditions {
+					rows = append(rows, []string{cluster.ClusterID, set.Namespace, set.Name, string(c.Type), string(c.Status), c.Reason, c.Message})
+				}
+			}
+			if rows == nil {
+				rows = [][]string{{"", set.Namespace, set.Name, "", "", "", ""}}
+			}
+			return rows
+		},
+	}
+}
+
+func resourceExports() resource {
+	return resource{
+		use: "resourceexport", aliases: []string{"resourceexports", "re"},
+		short:  "List what members export, in the leader cluster",
+		list:   func() client.ObjectList { return &v1alpha1.ResourceExportList{} },
+		header: []string{"CLUSTER-ID", "NAMESPACE", "NAME", "KIND", "SOURCE", "STATUS", "MESSAGE"},
+		plain:  4,
+		rows: func(object client.Object) [][]string {
+			export := object.(*v1alpha1.ResourceExport)
+			row := []string{export.Labels[v1alpha1.LabelSourceClusterID], export.Namespace, export.Name, export.Spec.Kind,
+				tuple(export.Spec.Namespace, export.Spec.Name), "", ""}
+			if conditions := export.Status.Conditions; len(conditions) > 0 {
+				row[5], row[6] = string(conditions[0].Type), conditions[0].Message
+			}
+			return [][]string{row}
+		},
+	}
+}
+
+func resourceImports() resource {
+	return resource{
+		use: "resourceimport", aliases: []string{"resourceimports", "ri"},
+		short:  "List what the leader hands out, in the leader cluster",
+		list:   func() client.ObjectList { return &v1alpha1.ResourceImportList{} },
+		header: []string{"NAMESPACE", "NAME", "KIND", "SOURCE"},
+		plain:  3,
+		rows: func(object client.Object) [][]string {
+			imported := object.(*v1alpha1.ResourceImport)
+			return [][]string{{imported.Namespace, imported.Name, imported.Spec.Kind, tuple(imported.Spec.Namespace, imported.Spec.Name)}}
+		},
+	}
+}
+
+func memberTokens() resource {
+	return resource{
+		use: "membertoken", aliases: []string{"membertokens"},
+		short: "List the member tokens that this command made",
+		list:  func() client.ObjectList { return &corev1.SecretList{} },
+		keep: func(object client.Object) bool {
+			return object.GetAnnotations()[v1alpha1.AnnotationCreatedByCLI] == "true"
+		},
+		header: []string{"NAMESPACE", "NAME", "TYPE"},
+		plain:  2,
+		rows: func(object client.Object) [][]string {
+			return [][]string{{object.GetNamespace(), object.GetName(), string(object.(*corev1.Secret).Type)}}
+		},
+		public: func(object client.Object) client.Object { return importable(object.(*corev1.Secret)) },
+	}
+}
+
+// importable is a token as a member can apply it: a Secret that is bound to no
+// ServiceAccount, which the member has not.
+func importable(secret *corev1.Secret) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret.Name}, Data: secret.Data, Type: corev1.SecretTypeOpaque}
+}
+
+func tuple(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}

@@ -1,0 +1,53 @@
+// Package overview joins what several clusters say of their ClusterSets into
+// one page: who belongs, who hears whom, what is exported and imported, and what
+// is wrong with a next step for each.
+//
+// New is a pure function of what was read and of the time. Table, JSON and YAML
+// are written from the value it returns.
+package overview
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+)
+
+// Cluster is what was read through one kubeconfig context.
+type Cluster struct {
+	Context string
+	// UID of Namespace kube-system: two contexts may lead to one cluster.
+	UID types.UID
+	// Failure says why nothing could be read; "" when the cluster answered.
+	Failure string
+	// Gaps say what else could not be read, one sentence each.
+	Gaps []string
+
+	ClusterSets []v1alpha2.ClusterSet
+
+	// Of the Namespaces in which this cluster leads.
+	Announces       []v1alpha1.MemberClusterAnnounce
+	ResourceExports []v1alpha1.ResourceExport
+	Accounts        []corev1.ServiceAccount
+
+	// Of a cluster that is a member.
+	ServiceExports []mcsv1beta1.ServiceExport
+	ServiceImports []mcsv1beta1.ServiceImport
+	// Slices of imported Services.
+	Slices []discoveryv1.EndpointSlice
+}
+
+// isMember tells a membership from the leader's own ClusterSet.
+func isMember(set *v1alpha2.ClusterSet) bool {
+	return len(set.Spec.Leaders) > 0 && set.Spec.Leaders[0].Server != ""
+}
+
+func leaderID(set *v1alpha2.ClusterSet) string {
+	if len(set.Spec.Leaders) == 0 {
+		return ""
+	}
+	return set.Spec.Leaders[0].ClusterID
+}

@@ -1,0 +1,153 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// rowsShown is how long a table of Services gets before it is cut.
+const rowsShown = 40
+
+// Write prints the page as tables; all shows every row of every table.
+func (v View) Write(w io.Writer, all bool) error {
+	out := &writer{tabs: tabwriter.NewWriter(w, 0, 0, 3, ' ', 0), limit: rowsShown}
+	if all {
+		out.limit = 0
+	}
+	for i, set := range v.ClusterSets {
+		if i > 0 {
+			out.line("")
+		}
+		out.clusterSet(set)
+	}
+	if len(v.ClusterSets) == 0 {
+		out.line("no ClusterSet in the clusters that were read")
+	}
+	out.problems(v.Problems)
+	return out.tabs.Flush()
+}
+
+type writer struct {
+	tabs  *tabwriter.Writer
+	limit int
+}
+
+func (w *writer) line(text string) {
+	fmt.Fprintln(w.tabs, text)
+}
+
+// row writes cells in columns; an empty one is shown as a dash.
+func (w *writer) row(cells []string) {
+	shown := make([]string, len(cells))
+	for i, cell := range cells {
+		shown[i] = cmp.Or(cell, "-")
+	}
+	fmt.Fprintln(w.tabs, strings.Join(shown, "\t"))
+}
+
+// table writes rows below a header, and nothing when there are none. The empty
+// line before it also ends the columns of the table above.
+func table[R any](w *writer, header []string, rows []R, cells func(R) []string) {
+	if len(rows) == 0 {
+		return
+	}
+	w.line("")
+	w.row(header)
+	for i, row := range rows {
+		if w.limit > 0 && i == w.limit {
+			w.line(fmt.Sprintf("… %d more; -o wide shows all", len(rows)-i))
+			return
+		}
+		w.row(cells(row))
+	}
+}
+
+func (w *writer) clusterSet(set ClusterSet) {
+	w.row([]string{"CLUSTERSET", "LEADER", "CONTEXT", "NAMESPACE", "MEMBERS", "READY"})
+	w.row([]string{set.Name, set.Leader.ClusterID, set.Leader.Context, set.Leader.Namespace, set.Leader.count(), set.Leader.Ready.String()})
+	table(w, []string{"MEMBER", "CONTEXT", "LEADER SEES", "MEMBER SEES", "HEARTBEAT", "PEER", "EXCHANGE", "EXPORTS", "IMPORTS"}, set.Members, Member.cells)
+	table(w, []string{"EXPORT", "CLUSTER", "VALID", "READY", "CONFLICT"}, set.Exports, Export.cells)
+	table(w, []string{"IMPORT", "IN", "TYPE", "IP", "READY", "READY ENDPOINTS"}, set.Imports, Import.cells)
+	w.problems(set.Problems)
+}
+
+func (w *writer) problems(problems []Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	w.line("")
+	w.line("PROBLEMS")
+	for _, p := range problems {
+		w.line(p.String())
+	}
+}
+
+// String is the problem on one line.
+func (p Problem) String() string {
+	text := p.What
+	if p.Why != "" {
+		text += ": " + p.Why
+	}
+	text += "; " + p.Next
+	if p.Rule != "" {
+		text += " (" + p.Rule + ")"
+	}
+	return text
+}
+
+func (l Leader) count() string {
+	if l.Context == "" {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", l.MembersReady, l.Members)
+}
+
+func (m Member) cells() []string {
+	exports, imports := "", ""
+	if m.Context != "" {
+		exports, imports = fmt.Sprint(m.Exports), fmt.Sprint(m.Imports)
+	}
+	return []string{m.ClusterID, m.Context, m.LeaderSees.String(), m.MemberSees.String(), m.heartbeat(), m.Peer, m.Exchange, exports, imports}
+}
+
+func (m Member) heartbeat() string {
+	age, ok := m.age()
+	switch {
+	case !ok:
+		return ""
+	case age < 0:
+		return "in " + short(-age)
+	default:
+		return short(age) + " ago"
+	}
+}
+
+func (e Export) cells() []string {
+	return []string{e.Namespace + "/" + e.Name, e.ClusterID, e.Valid.String(), e.Ready.String(), e.Conflict.String()}
+}
+
+func (i Import) cells() []string {
+	var sources []string
+	for _, s := range i.Sources {
+		sources = append(sources, fmt.Sprintf("%s:%d", cmp.Or(s.ClusterID, "?"), s.ReadyEndpoints))
+	}
+	return []string{i.Namespace + "/" + i.Name, i.ClusterID, i.Type, strings.Join(i.IPs, ","), i.Ready.String(), strings.Join(sources, " ")}
+}
+
+// short prints a duration in its largest unit: 5s, 12m, 3h, 2d.
+func short(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
+}

@@ -1,0 +1,91 @@
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// View is the page.
+type View struct {
+	ClusterSets []ClusterSet `json:"clusterSets"`
+	// Problems that belong to no ClusterSet, such as a cluster that is away.
+	Problems []Problem `json:"problems"`
+}
+
+// ClusterSet is one ClusterSet, as the clusters that were read know it.
+type ClusterSet struct {
+	Name     string    `json:"name"`
+	Leader   Leader    `json:"leader"`
+	Members  []Member  `json:"members"`
+	Exports  []Export  `json:"exports"`
+	Imports  []Import  `json:"imports"`
+	Problems []Problem `json:"problems"`
+}
+
+// Problem is one thing that is wrong and what to do about it.
+type Problem struct {
+	// What is wrong, with which thing.
+	What string `json:"what"`
+	// Why, as far as it is known.
+	Why string `json:"why,omitempty"`
+	// Next is one thing to do.
+	Next string `json:"next"`
+	// Rule is the id of the rule that is broken, where there is one.
+	Rule string `json:"rule,omitempty"`
+}
+
+// Healthy tells whether nothing is wrong.
+func (v View) Healthy() bool {
+	return len(v.Problems) == 0 && !slices.ContainsFunc(v.ClusterSets, func(s ClusterSet) bool { return len(s.Problems) > 0 })
+}
+
+// identity of a ClusterSet: two of one name under different leaders have
+// nothing to do with each other.
+type identity struct{ name, leader string }
+
+// New joins what was read. The order of the clusters does not matter, except
+// that of two contexts which lead to one cluster the first counts.
+func New(now time.Time, clusters []Cluster) View {
+	clusters = distinct(clusters)
+	view := View{ClusterSets: []ClusterSet{}, Problems: []Problem{}}
+	for _, c := range clusters {
+		view.Problems = append(view.Problems, readProblems(c)...)
+	}
+	for _, id := range identities(clusters) {
+		page := page{identity: id, now: now}
+		for i := range clusters {
+			page.take(&clusters[i])
+		}
+		view.ClusterSets = append(view.ClusterSets, page.clusterSet())
+	}
+	return view
+}
+
+func distinct(clusters []Cluster) []Cluster {
+	seen := map[types.UID]bool{}
+	var kept []Cluster
+	for _, c := range clusters {
+		if c.UID == "" || !seen[c.UID] {
+			kept = append(kept, c)
+		}
+		seen[c.UID] = true
+	}
+	slices.SortStableFunc(kept, func(a, b Cluster) int { return cmp.Compare(a.Context, b.Context) })
+	return kept
+}
+
+func identities(clusters []Cluster) []identity {
+	var found []identity
+	for _, c := range clusters {
+		for i := range c.ClusterSets {
+			found = append(found, identity{c.ClusterSets[i].Name, leaderID(&c.ClusterSets[i])})
+		}
+	}
+	slices.SortFunc(found, func(a, b identity) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.leader, b.leader))
+	})
+	return slices.Compact(found)
+}
