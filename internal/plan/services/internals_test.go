@@ -1,0 +1,4 @@
+package services
+
+// What the tests look at from outside.
+var UnionPorts = unionPorts
