@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -21,21 +22,20 @@ type control interface {
 // open the socket may do everything, so the folder is its owner's only.
 func (h *Host) serve(ctx context.Context, listener net.Listener) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
-		status, err := h.Status(r.Context())
-		answer(w, status, err)
-	})
-	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, nil, h.WaitReady(r.Context()))
-	})
-	mux.HandleFunc("POST /fault", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /status", answer(func(ctx context.Context, _ io.Reader) (*Status, error) {
+		status, err := h.Status(ctx)
+		return &status, err
+	}))
+	mux.HandleFunc("GET /ready", answer(func(ctx context.Context, _ io.Reader) (*Status, error) {
+		return nil, h.WaitReady(ctx)
+	}))
+	mux.HandleFunc("POST /fault", answer(func(ctx context.Context, body io.Reader) (*Status, error) {
 		var f Fault
-		err := json.NewDecoder(r.Body).Decode(&f)
-		if err == nil {
-			err = h.Inject(r.Context(), f)
+		if err := json.NewDecoder(body).Decode(&f); err != nil {
+			return nil, err
 		}
-		answer(w, nil, err)
-	})
+		return nil, h.Inject(ctx, f)
+	}))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
@@ -47,18 +47,32 @@ func (h *Host) serve(ctx context.Context, listener net.Listener) error {
 
 // reply is the body of every answer.
 type reply struct {
-	Error  string  `json:"error,omitempty"`
-	Status *Status `json:"status,omitempty"`
+	Error string `json:"error,omitempty"`
+	// TimedOut tells that the error is about time.
+	TimedOut bool    `json:"timedOut,omitempty"`
+	Status   *Status `json:"status,omitempty"`
 }
 
-func answer(w http.ResponseWriter, status any, err error) {
-	var body reply
-	if s, ok := status.(Status); ok {
-		body.Status = &s
+// withinHeader carries how long the host may take. The client's own deadline
+// would end the request without a word about what is missing.
+const withinHeader = "Lockstep-Within"
+
+func answer(do func(context.Context, io.Reader) (*Status, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		if within, err := time.ParseDuration(r.Header.Get(withinHeader)); err == nil {
+			limited, cancel := context.WithTimeout(ctx, within)
+			defer cancel()
+			ctx = limited
+		}
+		var body reply
+		status, err := do(ctx, r.Body)
+		if err != nil {
+			body = reply{Error: err.Error(), TimedOut: errors.Is(err, context.DeadlineExceeded)}
+			w.WriteHeader(http.StatusInternalServerError)
+		} else {
+			body.Status = status
+		}
+		_ = json.NewEncoder(w).Encode(body) // when this fails, the client is gone
 	}
-	if err != nil {
-		body.Error = err.Error()
-		w.WriteHeader(http.StatusInternalServerError)
-	}
-	_ = json.NewEncoder(w).Encode(body) // the client is gone when this fails
 }

@@ -2,9 +2,7 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -29,14 +27,15 @@ func Down(ctx context.Context, dir string) (found bool, err error) {
 }
 
 // removeFiles removes what a lab puts into its directory, the record of the
-// lab last, and then the directory. Whatever else somebody put there stays.
+// lab last, and then the directory. Whatever else somebody put there stays,
+// and a directory in which no lab was ever begun is left alone.
 func removeFiles(dir string) (removed bool, err error) {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
 	files := ownFiles
 	if !exists(filepath.Join(dir, specFile)) {
 		files = []string{upLock} // all that precedes the record of the lab
+		if !exists(filepath.Join(dir, upLock)) {
+			return false, nil
+		}
 	}
 	for _, name := range files {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {

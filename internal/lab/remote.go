@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"time"
 )
 
 // remote is the control of a host in another process.
@@ -18,6 +19,19 @@ type remote struct {
 
 // errNoHost tells that nobody answers on the control socket.
 var errNoHost = errors.New("its host does not run; `lockstep lab up` starts it again")
+
+// answerTime is what is left of a deadline for the host to say that it passes.
+const answerTime = 500 * time.Millisecond
+
+// hostError is an error of a host, whose kind has survived the way.
+type hostError struct {
+	text     string
+	timedOut bool
+}
+
+func (e *hostError) Error() string { return e.text }
+
+func (e *hostError) Is(target error) bool { return e.timedOut && target == context.DeadlineExceeded }
 
 func (r remote) WaitReady(ctx context.Context) error {
 	_, err := r.call(ctx, http.MethodGet, "/ready", nil)
@@ -54,6 +68,10 @@ func (r remote) call(ctx context.Context, method, path string, body []byte) (rep
 	if err != nil {
 		return reply{}, err
 	}
+	if deadline, ok := ctx.Deadline(); ok {
+		left := time.Until(deadline)
+		request.Header.Set(withinHeader, (left - min(answerTime, left/4)).String())
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		return reply{}, fmt.Errorf("cannot ask the host of cluster %q: %w", r.cluster, cause(err))
@@ -64,7 +82,7 @@ func (r remote) call(ctx context.Context, method, path string, body []byte) (rep
 		return reply{}, fmt.Errorf("cannot read the answer of the host of cluster %q: %w", r.cluster, err)
 	}
 	if answer.Error != "" {
-		return reply{}, errors.New(answer.Error)
+		return reply{}, &hostError{text: answer.Error, timedOut: answer.TimedOut}
 	}
 	return answer, nil
 }

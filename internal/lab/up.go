@@ -129,8 +129,8 @@ func (r *raise) claimAgain() (*claim, error) {
 // undo takes back what this call did.
 func (r *raise) undo(ctx context.Context) error {
 	r.line.Passing("stopping what was started")
-	if r.created {
-		_, err := Down(ctx, r.spec.Dir)
+	if r.created || r.spec == nil { // without a record, the lock is all there is
+		_, err := Down(ctx, r.options.Dir)
 		return err
 	}
 	var failed error
