@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,6 +48,7 @@ func newCluster(objects ...client.Object) *cluster {
 	named := func(obj client.Object) []string { return []string{obj.GetName()} }
 	c.WithWatch = interceptor.NewClient(fake.NewClientBuilder().
 		WithScheme(scheme.New()).
+		WithRESTMapper(testrestmapper.TestOnlyStaticRESTMapper(scheme.New())).
 		WithObjects(objects...).
 		WithIndex(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}, metav1.ObjectNameField, named).
 		WithIndex(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}}, metav1.ObjectNameField, named).
@@ -105,13 +107,16 @@ func (c *cluster) play(ctx context.Context, under client.WithWatch, kind schema.
 		return err
 	}
 	obj.Object["status"] = status
-	return under.Update(ctx, obj)
+	return under.Status().Update(ctx, obj)
 }
 
 func (c *cluster) delete(ctx context.Context, under client.WithWatch, obj client.Object, options ...client.DeleteOption) error {
 	c.writes = append(c.writes, "delete "+obj.GetObjectKind().GroupVersionKind().Kind+" "+obj.GetName())
 	return under.Delete(ctx, obj, options...)
 }
+
+// quick is for tests that are not about waiting.
+var quick = install.Options{EstablishWithin: 5 * time.Second}
 
 func rendered(t *testing.T, role config.Role) []*unstructured.Unstructured {
 	t.Helper()
@@ -134,7 +139,7 @@ func TestWK_17_ApplyCreatesInOrderAndWaits(t *testing.T) {
 	c := newCluster()
 	var reported []install.Result
 	results, err := install.Apply(t.Context(), c, rendered(t, config.Leader), install.Options{
-		AvailableWithin: time.Minute,
+		AvailableWithin: 5 * time.Second,
 		Report:          func(r install.Result) { reported = append(reported, r) },
 	})
 	if err != nil {
@@ -164,7 +169,7 @@ func TestWK_17_ApplyCreatesInOrderAndWaits(t *testing.T) {
 
 func TestApplyOverwritesDriftAndSaysSo(t *testing.T) {
 	c := newCluster()
-	if _, err := install.Apply(t.Context(), c, rendered(t, config.Leader), install.Options{}); err != nil {
+	if _, err := install.Apply(t.Context(), c, rendered(t, config.Leader), quick); err != nil {
 		t.Fatal(err)
 	}
 	drifted := &unstructured.Unstructured{}
@@ -177,7 +182,7 @@ func TestApplyOverwritesDriftAndSaysSo(t *testing.T) {
 	if err := c.Update(t.Context(), drifted); err != nil {
 		t.Fatal(err)
 	}
-	results, err := install.Apply(t.Context(), c, rendered(t, config.Leader), install.Options{})
+	results, err := install.Apply(t.Context(), c, rendered(t, config.Leader), quick)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +248,7 @@ func TestMCSCRDsAreNeverDowngraded(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			cluster := newCluster(c.found)
-			results, err := install.Apply(t.Context(), cluster, rendered(t, config.Member), install.Options{})
+			results, err := install.Apply(t.Context(), cluster, rendered(t, config.Member), quick)
 			if c.want == "" {
 				if r := refusal.In(err); r == nil || !strings.Contains(r.Error(), "serviceexports.multicluster.x-k8s.io") {
 					t.Fatalf("want a refusal that names the CRD, got %v", err)
@@ -314,7 +319,7 @@ func TestApplyRefusesBeforeTheFirstWrite(t *testing.T) {
 				cluster = newCluster(c.found)
 			}
 			cluster.may = c.may
-			_, err := install.Apply(t.Context(), cluster, rendered(t, config.Leader), install.Options{})
+			_, err := install.Apply(t.Context(), cluster, rendered(t, config.Leader), quick)
 			if refusal.In(err) == nil {
 				t.Fatalf("want a refusal, got %v", err)
 			}
@@ -334,7 +339,7 @@ func TestApplyNamesTheObjectThatFailed(t *testing.T) {
 	c := newCluster()
 	c.failOn = "antrea-mc-member-cluster-role"
 	c.failWith = apierrors.NewForbidden(schema.GroupResource{Resource: "roles"}, c.failOn, errors.New("grants more than its maker has"))
-	results, err := install.Apply(t.Context(), c, rendered(t, config.Leader), install.Options{})
+	results, err := install.Apply(t.Context(), c, rendered(t, config.Leader), quick)
 	if !errors.Is(err, c.failWith) {
 		t.Fatalf("got %v", err)
 	}
@@ -368,7 +373,7 @@ func TestApplySaysWhatIsMissingWhenTimeIsUp(t *testing.T) {
 
 func TestRemoveGoesBackwardsAndKeepsData(t *testing.T) {
 	c := newCluster()
-	if _, err := install.Apply(t.Context(), c, rendered(t, config.Leader), install.Options{}); err != nil {
+	if _, err := install.Apply(t.Context(), c, rendered(t, config.Leader), quick); err != nil {
 		t.Fatal(err)
 	}
 	results, err := install.Remove(t.Context(), c, rendered(t, config.Leader), install.RemoveOptions{})
@@ -405,7 +410,7 @@ func TestRemoveGoesBackwardsAndKeepsData(t *testing.T) {
 
 func TestRemoveRefusesKindsInUse(t *testing.T) {
 	c := newCluster()
-	if _, err := install.Apply(t.Context(), c, rendered(t, config.Leader), install.Options{}); err != nil {
+	if _, err := install.Apply(t.Context(), c, rendered(t, config.Leader), quick); err != nil {
 		t.Fatal(err)
 	}
 	inUse := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "multicluster.crd.antrea.io/v1alpha1", "kind": "ResourceExport"}}

@@ -1,0 +1,90 @@
+// Package cli is the command line: it assembles the tree of commands, runs the
+// one that was asked for, and turns its error into a message and an exit code.
+//
+// Commands are constructors that take the streams and return errors. Nothing
+// below this package exits or installs a signal handler for the process.
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+)
+
+// Run runs one command line and returns the exit code of the process. An
+// interrupt or a termination cancels the command, which then puts things in
+// order; a second one ends the process at once.
+func Run(args []string, streams genericiooptions.IOStreams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // hands the second signal back to the system
+	return execute(ctx, newRoot(streams), args, streams)
+}
+
+func execute(ctx context.Context, root *cobra.Command, args []string, streams genericiooptions.IOStreams) int {
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	began := wrapBodies(root)
+
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exit.Done
+	case !*began && exit.Code(err) == exit.Failed:
+		// Flags, arguments and names of commands are checked before the body of
+		// a command begins. What fails there is a mistake in the call.
+		err = &exit.Error{Code: exit.Usage, Cause: err}
+	}
+	if wantsJSON(args) {
+		exit.PrintJSON(streams.ErrOut, err)
+	} else {
+		exit.PrintText(streams.ErrOut, err)
+	}
+	return exit.Code(err)
+}
+
+// wrapBodies makes the result true once the body of any command has begun.
+func wrapBodies(command *cobra.Command) *bool {
+	began := false
+	var wrap func(*cobra.Command)
+	wrap = func(command *cobra.Command) {
+		if body := command.RunE; body != nil {
+			command.RunE = func(command *cobra.Command, args []string) error {
+				began = true
+				return body(command, args)
+			}
+		}
+		for _, child := range command.Commands() {
+			wrap(child)
+		}
+	}
+	wrap(command)
+	return &began
+}
+
+// wantsJSON looks at the arguments as they were typed: when they cannot be
+// parsed, the caller is still a program that reads JSON.
+func wantsJSON(args []string) bool {
+	for i, arg := range args {
+		switch {
+		case arg == "--":
+			return false
+		case arg == "-o" || arg == "--output":
+			if i+1 < len(args) && args[i+1] == "json" {
+				return true
+			}
+		case strings.TrimPrefix(arg, "-o") == "json", arg == "-o=json", arg == "--output=json":
+			return true
+		}
+	}
+	return false
+}

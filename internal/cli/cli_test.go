@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/cli/version"
+	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
+)
+
+// ran is what a caller of the program sees.
+type ran struct {
+	code        int
+	out, errOut string
+}
+
+func call(t *testing.T, add []*cobra.Command, args ...string) ran {
+	t.Helper()
+	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+	root := newRoot(streams)
+	root.AddCommand(add...)
+	code := execute(t.Context(), root, args, streams)
+	return ran{code, out.String(), errOut.String()}
+}
+
+// failing is a command whose body returns an error.
+func failing(err error) []*cobra.Command {
+	command := &cobra.Command{Use: "fail", RunE: func(*cobra.Command, []string) error { return err }}
+	command.Flags().StringP("output", "o", "", "")
+	command.Flags().String("needed", "", "")
+	_ = command.MarkFlagRequired("needed")
+	return []*cobra.Command{command}
+}
+
+var refused = &refusal.Refusal{What: "cannot join", Why: "no token", Next: "create one", Rule: "CLI-5.4"}
+
+func TestExitCodesAndMessages(t *testing.T) {
+	cases := map[string]struct {
+		add    []*cobra.Command
+		args   []string
+		code   int
+		errOut string // the whole of it
+	}{
+		"done, and silent": {
+			failing(nil), []string{"fail", "--needed=x"}, exit.Done, "",
+		},
+		"a plain error": {
+			failing(errors.New("boom")), []string{"fail", "--needed=x"}, exit.Failed, "error: boom\n",
+		},
+		"a refusal": {
+			failing(refused), []string{"fail", "--needed=x"}, exit.Refused, "error: cannot join: no token; create one (CLI-5.4)\n",
+		},
+		"waiting": {
+			failing(exit.Waitingf("not yet")), []string{"fail", "--needed=x"}, exit.Waiting, "error: not yet\n",
+		},
+		"a command that was mistyped": {
+			nil, []string{"versoin"}, exit.Usage, "error: unknown command \"versoin\" for \"lockstep\"; did you mean \"version\"?\n",
+		},
+		"a command like no other": {
+			nil, []string{"xyzzy"}, exit.Usage, "error: unknown command \"xyzzy\" for \"lockstep\"; see lockstep --help\n",
+		},
+		"a command below another that was mistyped": {
+			nil, []string{"lab", "dwon"}, exit.Usage, "error: unknown command \"dwon\" for \"lockstep lab\"; did you mean \"down\"?\n",
+		},
+		"an unknown flag": {
+			nil, []string{"version", "--verbos"}, exit.Usage, "error: unknown flag: --verbos\n",
+		},
+		"an argument too many": {
+			nil, []string{"version", "please"}, exit.Usage, "error: unknown command \"please\" for \"lockstep version\"\n",
+		},
+		"a required flag is missing": {
+			failing(nil), []string{"fail"}, exit.Usage, "error: required flag(s) \"needed\" not set\n",
+		},
+		"a format that does not exist": {
+			nil, []string{"version", "-o", "xml"}, exit.Usage, "error: unknown output format \"xml\"; known are json and yaml\n",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := call(t, c.add, c.args...)
+			if got.code != c.code {
+				t.Errorf("exit code %d, want %d", got.code, c.code)
+			}
+			if diff := cmp.Diff(c.errOut, got.errOut); diff != "" {
+				t.Errorf("stderr: %s", diff)
+			}
+			if c.code != exit.Done && got.out != "" {
+				t.Errorf("an error wrote to stdout: %q", got.out)
+			}
+		})
+	}
+}
+
+func TestErrorsAsJSON(t *testing.T) {
+	cases := map[string]struct {
+		args []string
+		want exit.Report
+	}{
+		"a refusal": {
+			[]string{"fail", "--needed=x", "-o", "json"},
+			exit.Report{What: "cannot join", Why: "no token", Next: "create one", Rule: "CLI-5.4", Code: exit.Refused},
+		},
+		"even when the flags cannot be parsed": {
+			[]string{"fail", "--nedeed=x", "-ojson"},
+			exit.Report{What: "unknown flag: --nedeed", Code: exit.Usage},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := call(t, failing(refused), c.args...)
+			var printed struct{ Error exit.Report }
+			if err := json.Unmarshal([]byte(got.errOut), &printed); err != nil {
+				t.Fatalf("%v: %q", err, got.errOut)
+			}
+			if diff := cmp.Diff(c.want, printed.Error); diff != "" {
+				t.Error(diff)
+			}
+			if got.code != c.want.Code {
+				t.Errorf("exit code %d, the report says %d", got.code, c.want.Code)
+			}
+		})
+	}
+}
+
+func TestWantsJSON(t *testing.T) {
+	for line, want := range map[string]bool{
+		"get -o json":        true,
+		"get -ojson":         true,
+		"get -o=json":        true,
+		"get --output json":  true,
+		"get --output=json":  true,
+		"get -o yaml":        false,
+		"get json":           false,
+		"get --output":       false,
+		"exec -- ls -o json": false,
+	} {
+		if got := wantsJSON(strings.Fields(line)); got != want {
+			t.Errorf("wantsJSON(%q) = %v", line, got)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	got := call(t, nil, "version", "-o", "json")
+	var info version.Info
+	if err := json.Unmarshal([]byte(got.out), &info); err != nil {
+		t.Fatalf("%v: %q", err, got.out)
+	}
+	if diff := cmp.Diff(version.Get(), info); diff != "" {
+		t.Error(diff)
+	}
+	line := call(t, nil, "version")
+	for _, part := range []string{info.Version, info.Commit, info.GoVersion, info.Platform} {
+		if part == "" || !strings.Contains(line.out, part) {
+			t.Errorf("the line for people lacks %q: %q", part, line.out)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if got := call(t, nil, "completion", shell); got.code != exit.Done || !strings.Contains(got.out, "lockstep") {
+			t.Errorf("completion %s: exit code %d, %d bytes", shell, got.code, len(got.out))
+		}
+	}
+}
+
+// Every command can be found and understood without the source.
+func TestEveryCommandExplainsItself(t *testing.T) {
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	var visit func(*cobra.Command)
+	visit = func(command *cobra.Command) {
+		if command.Short == "" {
+			t.Errorf("%s has no short description", command.CommandPath())
+		}
+		if command.Parent() != nil && !command.Parent().HasParent() && command.GroupID == "" {
+			t.Errorf("%s belongs to no group", command.CommandPath())
+		}
+		for _, child := range command.Commands() {
+			visit(child)
+		}
+	}
+	visit(newRoot(streams))
+}

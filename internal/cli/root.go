@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/lockstep-dev/lockstep/internal/cli/demo"
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/cli/lab"
+	"github.com/lockstep-dev/lockstep/internal/cli/mc"
+	"github.com/lockstep-dev/lockstep/internal/cli/run"
+	"github.com/lockstep-dev/lockstep/internal/cli/version"
+)
+
+const long = `Lockstep joins Kubernetes clusters into one ClusterSet and shares Services among them.
+
+  lockstep demo        see it work, on this machine, from nothing
+  lockstep mc init     begin a ClusterSet in the leader cluster
+  lockstep mc join     add a cluster to it
+  lockstep mc status   see how it is doing
+
+Exit codes: 0 done, 1 error, 2 wrong use, 3 refused by a rule, 4 not yet: waiting or out of time.
+Results go to stdout, progress and errors to stderr.`
+
+// newRoot assembles the tree, grouped by what the user wants to do.
+func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "lockstep",
+		Short:         "Join Kubernetes clusters into one ClusterSet",
+		Long:          long,
+		SilenceErrors: true, // Run prints them, once
+		SilenceUsage:  true, // an error says what to do; help is a command away
+	}
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"start", "Get to know Lockstep:", []*cobra.Command{
+			demo.New(streams),
+			lab.NewCommand(streams),
+		}},
+		{"operate", "Work with a ClusterSet:", []*cobra.Command{
+			mc.NewCommand(streams),
+		}},
+		{"daemon", "Run a controller (what Pods do):", []*cobra.Command{
+			run.New(streams),
+		}},
+		{"other", "This program:", []*cobra.Command{
+			version.New(streams),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, command := range g.commands {
+			command.GroupID = g.id
+		}
+		root.AddCommand(g.commands...)
+	}
+	// cobra adds these two when it runs; here, so that they can be grouped and
+	// treated like all others.
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+
+	refuseUnknownCommands(root)
+	return root
+}
+
+// refuseUnknownCommands makes each command that only holds others refuse an
+// argument, with the name that was probably meant. cobra does so for the root
+// only; below, it would print the help and report success.
+func refuseUnknownCommands(command *cobra.Command) {
+	if !command.HasSubCommands() {
+		return
+	}
+	command.Args = func(command *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		if near := command.SuggestionsFor(args[0]); len(near) > 0 {
+			return exit.Usagef("unknown command %q for %q; did you mean %q?", args[0], command.CommandPath(), near[0])
+		}
+		return exit.Usagef("unknown command %q for %q; see %s --help", args[0], command.CommandPath(), command.CommandPath())
+	}
+	if command.RunE == nil && command.Run == nil {
+		command.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
+	}
+	for _, child := range command.Commands() {
+		refuseUnknownCommands(child)
+	}
+}
