@@ -53,9 +53,14 @@ func (a *Agent) pod(key types.NamespacedName) *corev1.Pod {
 }
 
 // bind gives an unscheduled Pod to this node: a lab has no scheduler. The
-// binding comes back as an event, and the Pod is looked at then.
+// binding comes back as an event, and the Pod is looked at then. Of all that a
+// scheduler weighs, only the choice of a node by name is heeded, so that
+// several agents can serve one cluster.
 func (a *Agent) bind(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil || len(pod.Spec.SchedulingGates) > 0 || ended(pod) {
+		return nil
+	}
+	if chosen, ok := pod.Spec.NodeSelector[corev1.LabelHostname]; ok && chosen != a.options.Name {
 		return nil
 	}
 	err := a.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{

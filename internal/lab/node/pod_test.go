@@ -1,0 +1,256 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/lockstep-dev/lockstep/internal/lab/node"
+)
+
+func TestNodeIsReady(t *testing.T) {
+	b := newBench(t)
+	b.eventually("the Node is ready and its Lease is held", func(ctx context.Context) error {
+		n, err := b.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+				return fmt.Errorf("the Node is %v", c)
+			}
+		}
+		if len(n.Spec.Taints) > 0 {
+			return fmt.Errorf("the Node has taints %v", n.Spec.Taints)
+		}
+		lease, err := b.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, nodeName, metav1.GetOptions{})
+		if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") != nodeName {
+			err = fmt.Errorf("the Lease is %v", lease.Spec)
+		}
+		return err
+	})
+}
+
+func TestJobs(t *testing.T) {
+	b := newBench(t)
+	for name, test := range map[string]struct {
+		code   string
+		policy corev1.RestartPolicy
+		want   batchv1.JobConditionType
+	}{
+		"good":        {"0", corev1.RestartPolicyNever, batchv1.JobComplete},
+		"bad":         {"3", corev1.RestartPolicyNever, batchv1.JobFailed},
+		"bad-retried": {"3", corev1.RestartPolicyOnFailure, batchv1.JobFailed},
+	} {
+		spec := b.podSpec("exit", test.code)
+		spec.RestartPolicy = test.policy
+		job := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       batchv1.JobSpec{BackoffLimit: ptr.To[int32](0), Template: corev1.PodTemplateSpec{Spec: spec}},
+		}
+		if _, err := b.client.BatchV1().Jobs(b.namespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		b.eventually("Job "+name+" is "+string(test.want), func(ctx context.Context) error {
+			job, err := b.client.BatchV1().Jobs(b.namespace).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			for _, c := range job.Status.Conditions {
+				if c.Type == test.want && c.Status == corev1.ConditionTrue {
+					return nil
+				}
+			}
+			return fmt.Errorf("it is %+v", job.Status)
+		})
+	}
+}
+
+func TestLivenessReplacesTheProcess(t *testing.T) {
+	b := newBench(t)
+	pod := b.pod("web")
+	pod.Spec.Containers[0].LivenessProbe = healthz()
+	// Without it, the first look at a process that is not up yet would end it.
+	pod.Spec.Containers[0].StartupProbe = healthz()
+	pod.Spec.Containers[0].StartupProbe.FailureThreshold = 30
+	b.create(pod)
+	pod = b.readyPod("web")
+	pid := b.process(pod).PID
+	if _, err := b.ask(pod, "/sick"); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually("another process runs", func(context.Context) error {
+		for _, p := range b.agent.Pods() {
+			if p.Namespace == b.namespace && p.Restarts == 1 && p.PID != pid {
+				return nil
+			}
+		}
+		return fmt.Errorf("there is %v", b.agent.Pods())
+	})
+	b.event(pod, "Unhealthy", "Liveness probe failed")
+	b.event(pod, "Killing", "failed its liveness probe, will be restarted")
+}
+
+// A frozen process cannot be asked to end; its time runs out, and it is killed.
+func TestFrozenPodIsDeleted(t *testing.T) {
+	b := newBench(t)
+	b.create(b.pod("web"))
+	pod := b.readyPod("web")
+	process := b.process(pod)
+	if _, err := b.agent.Signal(b.namespace, "web", syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	b.delete(pod, 1)
+	b.noPods("web")
+	if alive(process.PID) {
+		t.Errorf("process %d is alive", process.PID)
+	}
+}
+
+// A Pod that was removed by force is gone from the API before its process is.
+func TestForcedDeletionEndsTheProcess(t *testing.T) {
+	b := newBench(t)
+	pod := b.pod("web")
+	pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{Name: "STUBBORN", Value: "1"})
+	b.create(pod)
+	pod = b.readyPod("web")
+	process := b.process(pod)
+	b.delete(pod, 0)
+	b.eventually("the process has ended", func(context.Context) error {
+		if alive(process.PID) {
+			return errors.New("it is alive")
+		}
+		return nil
+	})
+	if _, err := b.agent.Signal(b.namespace, "web", syscall.SIGTERM); err == nil || !strings.Contains(err.Error(), "no process") {
+		t.Errorf("Signal to a Pod that is gone = %v; want an error", err)
+	}
+}
+
+// A new agent finds the Pods of the old one, starts their processes again, and
+// goes on counting.
+func TestAgentRestart(t *testing.T) {
+	b := newBench(t)
+	b.create(b.pod("web"))
+	before := b.readyPod("web")
+	process := b.process(before)
+	b.stop()
+	if alive(process.PID) {
+		t.Errorf("process %d outlived the agent", process.PID)
+	}
+	b.startAgent()
+	var after *corev1.Pod
+	b.eventually("the Pod runs again", func(ctx context.Context) error {
+		pods, err := b.pods(ctx, "web")
+		if err != nil || len(pods) != 1 || !isReady(&pods[0]) || pods[0].Status.ContainerStatuses[0].RestartCount != 1 {
+			return fmt.Errorf("have %s, %w", describe(pods), err)
+		}
+		after = &pods[0]
+		return nil
+	})
+	if after.Status.PodIP != before.Status.PodIP {
+		t.Errorf("the address changed from %s to %s", before.Status.PodIP, after.Status.PodIP)
+	}
+	if _, err := b.ask(after, "/env"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsMissingIsAwaited(t *testing.T) {
+	b := newBench(t)
+	pod := b.pod("web")
+	pod.Spec.Volumes = []corev1.Volume{{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "serving"}}}}
+	pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{
+		Name: "COLOR", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "color"}}})
+	b.create(pod)
+	b.event(pod, "FailedMount", `Secret "serving" does not exist`)
+	b.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "serving"}})
+	b.event(pod, "Failed", `ConfigMap "settings/color" does not exist`)
+	b.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"color": "blue"}})
+	b.readyPod("web")
+}
+
+func TestWhatCannotBeDoneIsRefused(t *testing.T) {
+	b := newBench(t)
+	pod := b.pod("web")
+	pod.Spec.Volumes = []corev1.Volume{{Name: "etc", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc"}}}}
+	b.create(pod)
+	b.event(pod, "Refused", `volume "etc": hostPath "/etc" is refused`)
+	if left := processesIn(b.agent, b.namespace); len(left) > 0 {
+		t.Errorf("it runs all the same: %v", left)
+	}
+}
+
+func TestNamespaceDeletionFinishes(t *testing.T) {
+	b := newBench(t)
+	foreign := b.pod("foreign")
+	foreign.Spec.Containers[0].Image = "nginx"
+	b.create(b.pod("web"), foreign)
+	b.readyPod("web")
+	b.readyPod("foreign")
+	if err := b.client.CoreV1().Namespaces().Delete(t.Context(), b.namespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually("the namespace is gone", func(ctx context.Context) error {
+		ns, err := b.client.CoreV1().Namespaces().Get(ctx, b.namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is %v, %w", ns.Status, err)
+	})
+	if left := processesIn(b.agent, b.namespace); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+}
+
+// pod is a Pod that serves.
+func (b *bench) pod(app string) *corev1.Pod {
+	spec := b.podSpec("serve")
+	spec.Containers[0].ReadinessProbe = healthz()
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: app, Labels: map[string]string{"app": app}}, Spec: spec}
+}
+
+func (b *bench) delete(pod *corev1.Pod, grace int64) {
+	b.Helper()
+	if err := b.client.CoreV1().Pods(b.namespace).Delete(b.Context(), pod.Name, *metav1.NewDeleteOptions(grace)); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// event waits for an event of a Pod.
+func (b *bench) event(pod *corev1.Pod, reason, part string) {
+	b.Helper()
+	b.eventually("event "+reason, func(ctx context.Context) error {
+		list, err := b.client.CoreV1().Events(b.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod.Name})
+		if err != nil {
+			return err
+		}
+		var have []string
+		for _, e := range list.Items {
+			if e.Reason == reason && strings.Contains(e.Message, part) {
+				return nil
+			}
+			have = append(have, e.Reason+": "+e.Message)
+		}
+		return fmt.Errorf("there are %q", have)
+	})
+}
+
+func processesIn(a *node.Agent, namespace string) (list []node.PodProcess) {
+	for _, p := range a.Pods() {
+		if p.Namespace == namespace {
+			list = append(list, p)
+		}
+	}
+	return list
+}
