@@ -15,18 +15,21 @@ import (
 // statuses tell every export how it fared (LDR-RE-8).
 func (m merger) statuses() []Change[v1alpha1.ResourceExport] {
 	var changes []Change[v1alpha1.ResourceExport]
+	report := func(re *v1alpha1.ResourceExport, conditions ...v1alpha1.ResourceCondition) {
+		if c := withStatus(re, conditions, m.Now); !c.IsZero() {
+			changes = append(changes, c)
+		}
+	}
 	for _, re := range m.services {
 		conditions := []v1alpha1.ResourceCondition{wireCondition(m.serviceFailure(re))}
 		if c, ok := m.conflictCondition(re); ok {
 			conditions = append(conditions, c)
 		}
-		changes = append(changes, withStatus(re, conditions, m.Now))
+		report(re, conditions...)
 	}
 	for _, re := range m.endpoints {
-		conditions := []v1alpha1.ResourceCondition{wireCondition(m.endpointsFailure(re))}
-		changes = append(changes, withStatus(re, conditions, m.Now))
+		report(re, wireCondition(m.endpointsFailure(re)))
 	}
-	changes = slices.DeleteFunc(changes, Change[v1alpha1.ResourceExport].IsZero)
 	slices.SortFunc(changes, byCurrentName)
 	return changes
 }
