@@ -26,6 +26,8 @@ export Services to it and import from it. The way to one:
 		newGet(shell),
 		newJoin(shell),
 		newLeave(shell),
+		newStatus(shell),
+		newAcceptLeader(shell),
 	)
 	return command
 }
@@ -49,7 +51,7 @@ type shell struct {
 	access Access
 }
 
-func (s *shell) connect() (Connection, error) { return s.access.Connect(s.ErrOut) }
+func (s *shell) connect() (Connection, error) { return s.access.Connect(s.ErrOut, 0) }
 
 // progress writes to stderr, with the time that has passed.
 func (s *shell) progress() Progress {

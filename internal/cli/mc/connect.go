@@ -1,13 +1,16 @@
 package mc
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
@@ -35,15 +38,13 @@ type Connection struct {
 }
 
 // Connect reads the kubeconfig; it does not speak to the cluster yet. Warnings
-// of the API server go to warnings.
-func (a Access) Connect(warnings io.Writer) (Connection, error) {
+// of the API server go to warnings. A timeout of 0 lets a request take any time.
+func (a Access) Connect(warnings io.Writer, timeout time.Duration) (Connection, error) {
 	config, err := a.loading().ClientConfig()
 	if err != nil {
-		if clientcmd.IsEmptyConfig(err) {
-			return Connection{}, failed("no cluster to speak to", "give --kubeconfig FILE, or set KUBECONFIG", err)
-		}
-		return Connection{}, failed("cannot read the kubeconfig", "list its contexts with: kubectl config get-contexts", err)
+		return Connection{}, unusableKubeconfig(err)
 	}
+	config.Timeout = timeout
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	c, err := client.New(config, client.Options{Scheme: scheme.New()})
 	if err != nil {
@@ -52,8 +53,21 @@ func (a Access) Connect(warnings io.Writer) (Connection, error) {
 	return Connection{Client: c, Server: config.Host}, nil
 }
 
-// raw is the kubeconfig as a whole, for its list of contexts.
-func (a Access) raw() (clientcmdapi.Config, error) { return a.loading().RawConfig() }
+func unusableKubeconfig(err error) error {
+	if clientcmd.IsEmptyConfig(err) {
+		return failed("no cluster to speak to", "give --kubeconfig FILE, or set KUBECONFIG", err)
+	}
+	return failed("cannot use the kubeconfig", "list its contexts with: kubectl config get-contexts", err)
+}
+
+// contexts are the names of all contexts, sorted, and the current one.
+func (a Access) contexts() (names []string, current string, err error) {
+	config, err := a.loading().RawConfig()
+	if err != nil {
+		return nil, "", unusableKubeconfig(err)
+	}
+	return slices.Sorted(maps.Keys(config.Contexts)), cmp.Or(a.Context, config.CurrentContext), nil
+}
 
 func (a Access) loading() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()

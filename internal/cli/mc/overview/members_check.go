@@ -43,7 +43,7 @@ func (p *page) checkClock(row Member) {
 	case ok && age > nearExpiry:
 		p.problem("UPG-CHK-8", fmt.Sprintf("member %q is about to lose its exports", row.ClusterID),
 			fmt.Sprintf("its last heartbeat is of %s; after %s the leader deletes them", row.beat(), short(expiry)),
-			"bring its member controller back, or its connection to the leader")
+			p.revive(row))
 	case ok && age < -clusterset.BeatTimeout:
 		p.problem("UPG-CHK-8", fmt.Sprintf("the clock of member %q is ahead", row.ClusterID),
 			"its last heartbeat is of "+row.beat(), "set the clocks of all clusters, by NTP")
@@ -53,16 +53,20 @@ func (p *page) checkClock(row Member) {
 // checkHeard looks at a member through the leader alone.
 func (p *page) checkHeard(row Member) {
 	age, ok := row.age()
-	if row.LeaderSees.isTrue() && (!ok || age <= clusterset.BeatTimeout) {
-		return
+	if age > nearExpiry || (row.LeaderSees.isTrue() && (!ok || age <= clusterset.BeatTimeout)) {
+		return // told by checkClock, or well
 	}
 	why := row.LeaderSees.why()
 	if ok && row.LeaderSees.Message == "" {
 		why = "its last heartbeat is of " + row.beat()
 	}
 	p.problem("UPG-CHK-8", fmt.Sprintf("member %q is silent", row.ClusterID), why,
-		"see its member controller and its way to the leader; if the cluster is gone for good: "+
-			p.lead.kubectl("delete memberclusterannounce member-announce-from-%s", row.ClusterID))
+		p.revive(row))
+}
+
+func (p *page) revive(row Member) string {
+	return "see its member controller and its way to the leader; if the cluster is gone for good: " +
+		p.lead.kubectl("delete memberclusterannounce member-announce-from-%s", row.ClusterID)
 }
 
 // checkConnected looks at the member's own side and tells whether it has told

@@ -56,6 +56,7 @@ func (p *page) clusterSet() ClusterSet {
 		Exports: p.exports(),
 		Imports: p.imports(),
 	}
+	p.checkRefused()
 	p.checkIdentities()
 	view.Problems = orEmpty(p.problems)
 	return view

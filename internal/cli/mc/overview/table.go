@@ -27,7 +27,7 @@ func (v View) Write(w io.Writer, all bool) error {
 	if len(v.ClusterSets) == 0 {
 		out.line("no ClusterSet in the clusters that were read")
 	}
-	out.problems(v.Problems)
+	out.problems("NOT READ", v.Problems)
 	return out.tabs.Flush()
 }
 
@@ -72,15 +72,15 @@ func (w *writer) clusterSet(set ClusterSet) {
 	table(w, []string{"MEMBER", "CONTEXT", "LEADER SEES", "MEMBER SEES", "HEARTBEAT", "PEER", "EXCHANGE", "EXPORTS", "IMPORTS"}, set.Members, Member.cells)
 	table(w, []string{"EXPORT", "CLUSTER", "VALID", "READY", "CONFLICT"}, set.Exports, Export.cells)
 	table(w, []string{"IMPORT", "IN", "TYPE", "IP", "READY", "READY ENDPOINTS"}, set.Imports, Import.cells)
-	w.problems(set.Problems)
+	w.problems("PROBLEMS", set.Problems)
 }
 
-func (w *writer) problems(problems []Problem) {
+func (w *writer) problems(title string, problems []Problem) {
 	if len(problems) == 0 {
 		return
 	}
 	w.line("")
-	w.line("PROBLEMS")
+	w.line(title)
 	for _, p := range problems {
 		w.line(p.String())
 	}
@@ -127,7 +127,16 @@ func (m Member) heartbeat() string {
 }
 
 func (e Export) cells() []string {
-	return []string{e.Namespace + "/" + e.Name, e.ClusterID, e.Valid.String(), e.Ready.String(), e.Conflict.String()}
+	return []string{e.Namespace + "/" + e.Name, e.ClusterID, e.Valid.String(), e.Ready.String(), e.conflict()}
+}
+
+// conflict turns the sense of a condition round: here True is the bad news, and
+// has the reason.
+func (e Export) conflict() string {
+	if e.Conflict.isTrue() && e.Conflict.Reason != "" {
+		return fmt.Sprintf("True (%s)", e.Conflict.Reason)
+	}
+	return e.Conflict.Status
 }
 
 func (i Import) cells() []string {

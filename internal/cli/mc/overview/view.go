@@ -46,8 +46,8 @@ func (v View) Healthy() bool {
 // nothing to do with each other.
 type identity struct{ name, leader string }
 
-// New joins what was read. The order of the clusters does not matter, except
-// that of two contexts which lead to one cluster the first counts.
+// New joins what was read. The order of the clusters does not matter; of two
+// contexts that lead to one cluster, the first by name counts.
 func New(now time.Time, clusters []Cluster) View {
 	clusters = distinct(clusters)
 	view := View{ClusterSets: []ClusterSet{}, Problems: []Problem{}}
@@ -65,15 +65,15 @@ func New(now time.Time, clusters []Cluster) View {
 }
 
 func distinct(clusters []Cluster) []Cluster {
+	sorted := slices.SortedStableFunc(slices.Values(clusters), func(a, b Cluster) int { return cmp.Compare(a.Context, b.Context) })
 	seen := map[types.UID]bool{}
 	var kept []Cluster
-	for _, c := range clusters {
+	for _, c := range sorted {
 		if c.UID == "" || !seen[c.UID] {
 			kept = append(kept, c)
 		}
 		seen[c.UID] = true
 	}
-	slices.SortStableFunc(kept, func(a, b Cluster) int { return cmp.Compare(a.Context, b.Context) })
 	return kept
 }
 

@@ -1,0 +1,135 @@
+package mc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/cli/mc/overview"
+)
+
+// Source is one cluster that Status reads.
+type Source struct {
+	Context string
+	Reader  client.Reader
+	// Failure says why there is no Reader.
+	Failure error
+}
+
+// Status reads all clusters at once, each within the limit, and joins what they
+// say. A cluster that does not answer in time takes nothing from the others.
+func Status(ctx context.Context, sources []Source, limit time.Duration) overview.View {
+	clusters := make([]overview.Cluster, len(sources))
+	var all sync.WaitGroup
+	for i, source := range sources {
+		all.Go(func() { clusters[i] = readWithin(ctx, source, limit) })
+	}
+	all.Wait()
+	return overview.New(time.Now(), clusters)
+}
+
+func readWithin(ctx context.Context, source Source, limit time.Duration) overview.Cluster {
+	if source.Failure != nil {
+		return overview.Cluster{Context: source.Context, Failure: source.Failure.Error()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	// Discovery takes no context, so the read is left behind when time is up; the
+	// time-out of the connection ends it.
+	done := make(chan overview.Cluster, 1)
+	go func() { done <- read(ctx, source) }()
+	select {
+	case c := <-done:
+		return c
+	case <-ctx.Done():
+		return overview.Cluster{Context: source.Context, Failure: fmt.Sprintf("no answer within %s", limit)}
+	}
+}
+
+func read(ctx context.Context, source Source) overview.Cluster {
+	r := reading{reader: source.Reader, cluster: overview.Cluster{Context: source.Context}}
+	if err := r.all(ctx); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errors.New("no answer in time")
+		}
+		return overview.Cluster{Context: source.Context, Failure: err.Error()}
+	}
+	return r.cluster
+}
+
+// reading fills in one cluster.
+type reading struct {
+	reader  client.Reader
+	cluster overview.Cluster
+}
+
+func (r *reading) all(ctx context.Context) error {
+	var system corev1.Namespace
+	err := r.reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return err
+	}
+	r.cluster.UID = system.UID
+
+	var sets v1alpha2.ClusterSetList
+	if err := r.list(ctx, &sets); err != nil {
+		return err
+	}
+	r.cluster.ClusterSets = sets.Items
+	for i := range sets.Items {
+		if !isMember(&sets.Items[i]) {
+			if err := r.area(ctx, sets.Items[i].Namespace); err != nil {
+				return err
+			}
+		}
+	}
+	if slices.ContainsFunc(sets.Items, func(s v1alpha2.ClusterSet) bool { return isMember(&s) }) {
+		return r.services(ctx)
+	}
+	return nil
+}
+
+// area reads a common area.
+func (r *reading) area(ctx context.Context, namespace string) error {
+	var announces v1alpha1.MemberClusterAnnounceList
+	var exports v1alpha1.ResourceExportList
+	var accounts corev1.ServiceAccountList
+	for _, list := range []client.ObjectList{&announces, &exports, &accounts} {
+		if err := r.list(ctx, list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+	}
+	r.cluster.Announces = append(r.cluster.Announces, announces.Items...)
+	r.cluster.ResourceExports = append(r.cluster.ResourceExports, exports.Items...)
+	r.cluster.Accounts = append(r.cluster.Accounts, accounts.Items...)
+	return nil
+}
+
+func (r *reading) list(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return r.tolerate(r.reader.List(ctx, list, options...))
+}
+
+// tolerate goes on without what may not be read. A kind the cluster does not
+// have is an empty list; one that is forbidden is a gap, which the page tells.
+func (r *reading) tolerate(err error) error {
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		r.cluster.Gaps = append(r.cluster.Gaps, err.Error())
+		return nil
+	default:
+		return err
+	}
+}

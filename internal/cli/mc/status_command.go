@@ -1,0 +1,115 @@
+package mc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/cli/mc/overview"
+	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
+)
+
+// statusFlags are the flags of status.
+type statusFlags struct {
+	contexts    []string
+	allContexts bool
+	timeout     time.Duration
+	format      string
+	exitCode    bool
+}
+
+func newStatus(shell *shell) *cobra.Command {
+	flags := statusFlags{timeout: 5 * time.Second}
+	command := &cobra.Command{
+		Use:   "status [--contexts A,B,C | --all-contexts]",
+		Short: "Show ClusterSets on one page, with what is wrong and what to do",
+		Long: `Show ClusterSets on one page: leader, members as both sides see them, exports,
+imports, and a line for each problem with its reason and one next step. Give the
+contexts of the leader and of the members; what cannot be read is told.`,
+		Example: `  lockstep mc status --contexts hub,east,west
+  lockstep mc status --all-contexts --exit-code -o json`,
+		Args: noArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return runStatus(command.Context(), shell, flags) },
+	}
+	set := command.Flags()
+	set.StringSliceVar(&flags.contexts, "contexts", nil, "kubeconfig `contexts` to read; default is the current one")
+	set.BoolVar(&flags.allContexts, "all-contexts", false, "read every context of the kubeconfig")
+	set.DurationVar(&flags.timeout, "timeout", flags.timeout, "how long a cluster may take to answer")
+	set.BoolVar(&flags.exitCode, "exit-code", false, "exit with 3 when there is a problem")
+	bindOutput(command, &flags.format, "json", "yaml", "wide")
+	complete(command, "contexts", shell.contextNames)
+	return command
+}
+
+func runStatus(ctx context.Context, shell *shell, flags statusFlags) error {
+	names, err := flags.choose(shell.access)
+	if err != nil {
+		return err
+	}
+	view := Status(ctx, shell.sources(names, flags.timeout), flags.timeout)
+	if err := printStatus(shell.Out, flags.format, view); err != nil {
+		return err
+	}
+	if flags.exitCode && !view.Healthy() {
+		return &exit.Error{Code: exit.Refused, Cause: errors.New("there are problems"), Next: "see the last lines of each ClusterSet"}
+	}
+	return nil
+}
+
+// choose returns the contexts to read; one that is not in the kubeconfig is a
+// mistake of the caller, not a cluster that is away.
+func (f statusFlags) choose(access Access) ([]string, error) {
+	if f.allContexts && len(f.contexts) > 0 {
+		return nil, exit.Usagef("--contexts and --all-contexts exclude each other")
+	}
+	known, current, err := access.contexts()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case f.allContexts:
+		return known, nil
+	case len(f.contexts) == 0:
+		return []string{current}, nil
+	}
+	for _, name := range f.contexts {
+		if !slices.Contains(known, name) {
+			return nil, &refusal.Refusal{What: fmt.Sprintf("cannot read context %q", name), Why: "the kubeconfig has no such context", Next: "its contexts are " + strings.Join(known, ", ")}
+		}
+	}
+	return f.contexts, nil
+}
+
+func (s *shell) sources(contexts []string, timeout time.Duration) []Source {
+	sources := make([]Source, len(contexts))
+	for i, name := range contexts {
+		access := s.access
+		access.Context = name
+		connection, err := access.Connect(io.Discard, timeout)
+		sources[i] = Source{Context: name, Reader: connection.Client, Failure: err}
+	}
+	return sources
+}
+
+func printStatus(w io.Writer, format string, view overview.View) error {
+	if format == "json" || format == "yaml" {
+		return encode(w, format, view)
+	}
+	return view.Write(w, format == "wide")
+}
+
+// contextNames completes contexts; a kubeconfig that cannot be read has none.
+func (s *shell) contextNames() []string {
+	names, _, err := s.access.contexts()
+	if err != nil {
+		return nil
+	}
+	return names
+}
