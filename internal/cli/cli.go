@@ -9,7 +9,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -30,9 +30,6 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 
 func execute(ctx context.Context, root *cobra.Command, args []string, streams genericiooptions.IOStreams) int {
 	root.SetArgs(args)
-	root.SetIn(streams.In)
-	root.SetOut(streams.Out)
-	root.SetErr(streams.ErrOut)
 	began := wrapBodies(root)
 
 	err := root.ExecuteContext(ctx)
@@ -82,7 +79,7 @@ func wantsJSON(args []string) bool {
 			if i+1 < len(args) && args[i+1] == "json" {
 				return true
 			}
-		case strings.TrimPrefix(arg, "-o") == "json", arg == "-o=json", arg == "--output=json":
+		case slices.Contains([]string{"-ojson", "-o=json", "--output=json"}, arg):
 			return true
 		}
 	}

@@ -31,6 +31,9 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		SilenceErrors: true, // Run prints them, once
 		SilenceUsage:  true, // an error says what to do; help is a command away
 	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command
@@ -73,6 +76,7 @@ func refuseUnknownCommands(command *cobra.Command) {
 	if !command.HasSubCommands() {
 		return
 	}
+	command.SuggestionsMinimumDistance = 2
 	command.Args = func(command *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil

@@ -9,10 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -45,66 +43,101 @@ func awaitAll(ctx context.Context, c client.WithWatch, within time.Duration, obj
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, obj := range objects {
-		group.Go(func() error { return await(ctx, c, within, obj, ready) })
+		group.Go(func() error {
+			w := waiter{client: c, object: obj, ready: ready, missing: "the API server has not answered"}
+			if err := w.wait(ctx); ctx.Err() == nil || !wait.Interrupted(err) {
+				return err
+			}
+			return &NotReadyError{Object: describe(obj), Missing: w.missing, Within: within, Cause: ctx.Err()}
+		})
 	}
 	return group.Wait()
 }
 
-// await looks at an object whenever it changes until the check is done.
-func await(ctx context.Context, c client.WithWatch, within time.Duration, obj *unstructured.Unstructured, ready check) error {
-	missing := "nothing is known of it"
-	condition := func(event watch.Event) (bool, error) {
-		current, ok := event.Object.(*unstructured.Unstructured)
-		if !ok {
-			return false, fmt.Errorf("cannot wait for %s: the API server sent a %T", describe(obj), event.Object)
-		}
-		if event.Type == watch.Deleted {
-			return false, fmt.Errorf("cannot wait for %s: somebody deleted it", describe(obj))
-		}
-		done, why, err := ready(current)
-		if err != nil {
-			return false, fmt.Errorf("%s will not become ready: %w", describe(obj), err)
-		}
-		missing = why
-		return done, nil
-	}
-	_, err := watchtools.UntilWithSync(ctx, listWatch(c, obj), obj, nil, condition)
-	if err != nil && ctx.Err() != nil {
-		return &NotReadyError{Object: describe(obj), Missing: missing, Within: within, Cause: ctx.Err()}
-	}
-	return err
+// waiter looks at one object whenever it changes.
+type waiter struct {
+	client client.WithWatch
+	object *unstructured.Unstructured
+	ready  check
+	// missing is what the last look found, or the error of it.
+	missing string
 }
 
-// listWatch sees the one object.
-func listWatch(c client.WithWatch, obj *unstructured.Unstructured) cache.ListerWatcher {
-	options := func(o metav1.ListOptions) []client.ListOption {
-		return []client.ListOption{
-			client.InNamespace(obj.GetNamespace()),
-			client.MatchingFields{metav1.ObjectNameField: obj.GetName()},
-			&client.ListOptions{Raw: &o},
+// wait holds out through errors of the API server, which may be restarting,
+// until the context ends.
+func (w *waiter) wait(ctx context.Context) error {
+	const betweenWatches = time.Second
+	return wait.PollUntilContextCancel(ctx, betweenWatches, true, func(ctx context.Context) (bool, error) {
+		done, err := w.follow(ctx)
+		var hopeless *hopelessError
+		if err == nil || errors.As(err, &hopeless) {
+			return done, err
 		}
-	}
-	list := func() *unstructured.UnstructuredList {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(obj.GroupVersionKind().GroupVersion().WithKind(obj.GetKind() + "List"))
-		return list
-	}
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			found := list()
-			return found, c.List(ctx, found, options(o)...)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return c.Watch(ctx, list(), options(o)...)
-		},
-	}, listFirst{})
+		if ctx.Err() == nil {
+			w.missing = err.Error()
+		}
+		return false, nil
+	})
 }
 
-// listFirst makes an informer list and then watch. Streaming the list through
-// the watch saves memory for long lists; here there is one object.
-type listFirst struct{}
+// hopelessError tells that waiting longer is of no use.
+type hopelessError struct{ error }
 
-func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
+// follow lists the object and watches it from there, until it is ready or the
+// API server ends the watch.
+func (w *waiter) follow(ctx context.Context) (bool, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(w.object.GroupVersionKind().GroupVersion().WithKind(w.object.GetKind() + "List"))
+	only := []client.ListOption{
+		client.InNamespace(w.object.GetNamespace()),
+		client.MatchingFields{metav1.ObjectNameField: w.object.GetName()},
+	}
+	if err := w.client.List(ctx, list, only...); err != nil {
+		return false, err
+	}
+	if len(list.Items) == 0 {
+		return false, w.hopeless(errors.New("somebody deleted it"))
+	}
+	if done, err := w.look(&list.Items[0]); done || err != nil {
+		return done, err
+	}
+	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}}
+	changes, err := w.client.Watch(ctx, list, append(only, from)...)
+	if err != nil {
+		return false, err
+	}
+	defer changes.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case event, open := <-changes.ResultChan():
+			current, ok := event.Object.(*unstructured.Unstructured)
+			switch {
+			case !open || !ok:
+				return false, nil // the watch is over; look again
+			case event.Type == watch.Deleted:
+				return false, w.hopeless(errors.New("somebody deleted it"))
+			}
+			if done, err := w.look(current); done || err != nil {
+				return done, err
+			}
+		}
+	}
+}
+
+func (w *waiter) look(current *unstructured.Unstructured) (bool, error) {
+	done, missing, err := w.ready(current)
+	if err != nil {
+		return false, w.hopeless(err)
+	}
+	w.missing = missing
+	return done, nil
+}
+
+func (w *waiter) hopeless(err error) error {
+	return &hopelessError{fmt.Errorf("%s will not become ready: %w", describe(w.object), err)}
+}
 
 // established: the API server serves the kind.
 func established(crd *unstructured.Unstructured) (bool, string, error) {

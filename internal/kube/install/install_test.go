@@ -356,13 +356,15 @@ func TestApplyNamesTheObjectThatFailed(t *testing.T) {
 func TestApplySaysWhatIsMissingWhenTimeIsUp(t *testing.T) {
 	c := newCluster()
 	c.idle = true
-	_, err := install.Apply(t.Context(), c, rendered(t, config.Leader), install.Options{EstablishWithin: time.Millisecond})
+	_, err := install.Apply(t.Context(), c, rendered(t, config.Leader), install.Options{EstablishWithin: 50 * time.Millisecond})
 	var notReady *install.NotReadyError
 	if !errors.As(err, &notReady) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
-	if !strings.Contains(err.Error(), "CustomResourceDefinition") {
-		t.Errorf("the error names no object: %v", err)
+	for _, part := range []string{"CustomResourceDefinition", "does not serve it yet", "run this again"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error lacks %q: %v", part, err)
+		}
 	}
 	for _, write := range c.writes {
 		if strings.HasPrefix(write, "Deployment") {
