@@ -29,6 +29,7 @@ ones take seconds.
 		newEnv(shell),
 		newLogs(shell),
 		newFault(shell),
+		newBinaries(shell),
 		newHost(shell),
 	)
 	return command
