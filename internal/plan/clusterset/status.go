@@ -118,19 +118,21 @@ func LeaderStatus(o LeaderObserved) v1alpha1.ClusterSetStatus {
 func memberLiveness(a v1alpha1.MemberClusterAnnounce, o LeaderObserved) v1alpha1.ClusterCondition {
 	c := v1alpha1.ClusterCondition{Type: v1alpha1.ClusterReady, Status: corev1.ConditionTrue, Reason: "Connected"}
 	receipt := o.Receipts[a.ClusterID]
+	silent := o.Now.Sub(receipt.At) > o.Timeout
+	if before, ok := findMember(o.Set.Status, a.ClusterID); ok && !receipt.Heard && (!silent || before.Status == corev1.ConditionFalse) {
+		// Not heard since this process looks: what was said before still stands,
+		// and so does since when the member is silent.
+		return before
+	}
 	switch {
-	case !receipt.Heard && o.Now.Sub(receipt.At) <= o.Timeout:
-		// Not heard since this process looks: what was said before still stands.
-		if before, ok := findMember(o.Set.Status, a.ClusterID); ok {
-			return before
-		}
-		c.Status, c.Reason, c.Message = corev1.ConditionUnknown, "Waiting", "no heartbeat was seen since the leader controller started"
-	case o.Now.Sub(receipt.At) > o.Timeout:
+	case silent:
 		c.Status, c.Reason = corev1.ConditionFalse, ReasonDisconnected
 		c.Message = "no heartbeat arrives; check the member's controller and its network to this API server"
 		if receipt.Heard {
 			c.Message = fmt.Sprintf("no heartbeat since %s; check the member's controller and its network to this API server", receipt.At.UTC().Format(time.RFC3339))
 		}
+	case !receipt.Heard:
+		c.Status, c.Reason, c.Message = corev1.ConditionUnknown, "Waiting", "no heartbeat was seen since the leader controller started"
 	}
 	return c
 }
