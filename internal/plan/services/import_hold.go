@@ -25,7 +25,7 @@ func heldSpec(local, imported mcsv1beta1.ServiceImportSpec) (held mcsv1beta1.Ser
 	held = imported
 	held.Type = local.Type
 	if len(local.IPFamilies) > 0 {
-		held.IPFamilies = local.IPFamilies
+		held.IPFamilies = knownFamilies(local.IPFamilies)
 	}
 	held.Ports, withheld = unionPorts(local.Ports, imported.Ports)
 	return held, withheld

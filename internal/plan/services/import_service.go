@@ -45,10 +45,10 @@ func (i importer) mustReplace() bool {
 func (i importer) importedIPs() []string {
 	var ips []string
 	for _, f := range i.families {
-		for _, ip := range clusterIPs(i.Service) {
-			if t, canonical, ok := addressType(ip); ok && familyOf(t) == f {
-				ips = append(ips, canonical)
-			}
+		all := clusterIPs(i.Service)
+		k := slices.IndexFunc(all, func(ip string) bool { t, _, ok := addressType(ip); return ok && familyOf(t) == f })
+		if k >= 0 {
+			ips = append(ips, all[k])
 		}
 	}
 	return ips
