@@ -113,7 +113,7 @@ func leaderClient(ctx context.Context, c client.Client, set *v1alpha2.ClusterSet
 		return nil, fmt.Errorf("%s", problem.Message)
 	}
 	config := &rest.Config{
-		Host: access.Server, BearerToken: string(access.Token), Timeout: leaderTime,
+		Host: access.Server, BearerToken: string(access.Token), Timeout: leaderTime, WarningHandler: rest.NoWarnings{},
 		TLSClientConfig: rest.TLSClientConfig{CAData: access.CA},
 	}
 	return client.New(config, client.Options{Scheme: scheme.New(), Mapper: scheme.AreaMapper()})

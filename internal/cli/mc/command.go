@@ -29,6 +29,9 @@ export Services to it and import from it. The way to one:
 		newStatus(shell),
 		newAcceptLeader(shell),
 	)
+	command.SilenceUsage, command.SilenceErrors = true, true // whoever runs it reports
+	complete(command, "context", shell.contextNames)
+	shell.completeAll(command)
 	return command
 }
 

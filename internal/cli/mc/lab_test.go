@@ -10,9 +10,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lockstep-dev/lockstep/config"
+	manifests "github.com/lockstep-dev/lockstep/config"
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
 	"github.com/lockstep-dev/lockstep/internal/lab"
 	"github.com/lockstep-dev/lockstep/internal/lab/labtest"
@@ -27,12 +28,14 @@ func TestMain(m *testing.M) { os.Exit(clusters.Main(m)) }
 func cluster(t *testing.T) (client.WithWatch, *lab.Cluster) {
 	t.Helper()
 	hub := labtest.Cluster(t, clusters.Lab(t), "hub")
-	c, err := client.NewWithWatch(hub.RESTConfig(), client.Options{Scheme: scheme.New()})
+	config := hub.RESTConfig()
+	config.WarningHandler = rest.NoWarnings{}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, role := range []config.Role{config.Leader, config.Member} {
-		crds, err := config.CRDs(role)
+	for _, role := range []manifests.Role{manifests.Leader, manifests.Member} {
+		crds, err := manifests.CRDs(role)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,6 @@ contexts of the leader and of the members; what cannot be read is told.`,
 	set.DurationVar(&flags.timeout, "timeout", flags.timeout, "how long a cluster may take to answer")
 	set.BoolVar(&flags.exitCode, "exit-code", false, "exit with 3 when there is a problem")
 	bindOutput(command, &flags.format, "json", "yaml", "wide")
-	complete(command, "contexts", shell.contextNames)
 	return command
 }
 
@@ -103,13 +102,4 @@ func printStatus(w io.Writer, format string, view overview.View) error {
 		return encode(w, format, view)
 	}
 	return view.Write(w, format == "wide")
-}
-
-// contextNames completes contexts; a kubeconfig that cannot be read has none.
-func (s *shell) contextNames() []string {
-	names, _, err := s.access.contexts()
-	if err != nil {
-		return nil
-	}
-	return names
 }

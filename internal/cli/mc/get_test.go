@@ -1,0 +1,169 @@
+package mc
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/cli/mc/internal/joinfile"
+	"github.com/lockstep-dev/lockstep/internal/lab"
+)
+
+// command runs "mc" with these arguments, as a user does.
+func command(t *testing.T, hub *lab.Cluster, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	root := NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut})
+	if hub != nil {
+		args = append(args, "--kubeconfig", hub.KubeconfigPath())
+	}
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(&errOut)
+	err = root.ExecuteContext(t.Context())
+	return out.String(), errOut.String(), err
+}
+
+func TestGetPrintsTheSpecifiedColumns(t *testing.T) {
+	c, hub := cluster(t)
+	ns := namespace(t, c, "get")
+	set := &v1alpha2.ClusterSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "fleet"}, Spec: v1alpha2.ClusterSetSpec{
+		ClusterID: "hub", Leaders: []v1alpha2.LeaderCluster{{ClusterID: "hub"}}}}
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
+	of := func(id, name string) *v1alpha1.ResourceExport {
+		m := meta(name)
+		m.Labels = map[string]string{v1alpha1.LabelSourceClusterID: id}
+		return &v1alpha1.ResourceExport{ObjectMeta: m, Spec: v1alpha1.ResourceExportSpec{ClusterID: id, Namespace: "shop", Name: "cart", Kind: "Service"}}
+	}
+	create(t, c, set, of("west", "west-shop-cart-service"), of("east", "east-shop-cart-service"),
+		&v1alpha1.ResourceExport{ObjectMeta: meta("policy"), Spec: v1alpha1.ResourceExportSpec{Name: "p", Kind: "AntreaClusterNetworkPolicy"}},
+		&v1alpha1.ResourceImport{ObjectMeta: meta("shop-cart-service"), Spec: v1alpha1.ResourceImportSpec{Namespace: "shop", Name: "cart", Kind: "ServiceImport"}},
+		&corev1.Secret{ObjectMeta: meta("not-ours")},
+	)
+	if _, err := CreateMemberToken(t.Context(), c, eastToken(ns)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		args []string
+		rows [][]string
+	}{
+		"a ClusterSet without status": {[]string{"clusterset"}, [][]string{
+			{"CLUSTER-ID", "NAMESPACE", "CLUSTERSET-ID", "TYPE", "STATUS", "REASON"},
+			{"<NONE>", ns, "fleet", "<NONE>", "<NONE>", "<NONE>"}}},
+		"exports": {[]string{"re"}, [][]string{
+			{"CLUSTER-ID", "NAMESPACE", "NAME", "KIND"},
+			{"<NONE>", ns, "policy", "AntreaClusterNetworkPolicy"},
+			{"east", ns, "east-shop-cart-service", "Service"},
+			{"west", ns, "west-shop-cart-service", "Service"}}},
+		"exports of one cluster": {[]string{"resourceexports", "--cluster-id", "east"}, [][]string{
+			{"CLUSTER-ID", "NAMESPACE", "NAME", "KIND"},
+			{"east", ns, "east-shop-cart-service", "Service"}}},
+		"one import, wide": {[]string{"ri", "shop-cart-service", "-o", "wide"}, [][]string{
+			{"NAMESPACE", "NAME", "KIND", "SOURCE"},
+			{ns, "shop-cart-service", "ServiceImport", "shop/cart"}}},
+		"tokens": {[]string{"membertokens"}, [][]string{
+			{"NAMESPACE", "NAME"},
+			{ns, "east-token"}}},
+		"names": {[]string{"resourceexport", "-o", "name"}, [][]string{
+			{"resourceexport/east-shop-cart-service"}, {"resourceexport/policy"}, {"resourceexport/west-shop-cart-service"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, _, err := command(t, hub, append([]string{"get"}, append(want.args, "-n", ns)...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, want.rows, cells(out))
+		})
+	}
+	t.Run("one condition a row", func(t *testing.T) {
+		takeUp(t, c, ns, "fleet", v1alpha1.ClusterSetStatus{ClusterStatuses: []v1alpha1.ClusterStatus{
+			{ClusterID: "west", Conditions: []v1alpha1.ClusterCondition{{Type: "Ready", Status: "False", Reason: "Disconnected"}}},
+			{ClusterID: "east", Conditions: []v1alpha1.ClusterCondition{{Type: "Ready", Status: "True", Reason: "Connected"}}},
+		}})
+		out, _, err := command(t, hub, "get", "clusterset", "fleet", "-n", ns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, [][]string{
+			{"CLUSTER-ID", "NAMESPACE", "CLUSTERSET-ID", "TYPE", "STATUS", "REASON"},
+			{"east", ns, "fleet", "Ready", "True", "Connected"},
+			{"west", ns, "fleet", "Ready", "False", "Disconnected"},
+		}, cells(out))
+	})
+	t.Run("a token that can be imported", func(t *testing.T) {
+		out, _, err := command(t, hub, "get", "membertoken", "east-token", "-n", ns, "-o", "yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, err := joinfile.ParseToken([]byte(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, corev1.SecretTypeOpaque, secret.Type)
+		same(t, "", secret.Namespace)
+	})
+	t.Run("a list that can be applied", func(t *testing.T) {
+		out, _, err := command(t, hub, "get", "re", "-n", ns, "-o", "json")
+		if err != nil || !strings.Contains(out, `"kind": "List"`) || !strings.Contains(out, `"apiVersion": "multicluster.crd.antrea.io/v1alpha1"`) {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}
+
+func cells(text string) [][]string {
+	var rows [][]string
+	for line := range strings.Lines(text) {
+		rows = append(rows, strings.Fields(line))
+	}
+	return rows
+}
+
+func TestGetOfNothing(t *testing.T) {
+	c, hub := cluster(t)
+	ns := namespace(t, c, "get")
+	out, errOut, err := command(t, hub, "get", "resourceexport", "-n", ns)
+	if err != nil || out != "" || !strings.Contains(errOut, "no resourceexports in Namespace") {
+		t.Errorf("stdout %q, stderr %q, %v", out, errOut, err)
+	}
+	_, _, err = command(t, hub, "get", "resourceexport", "x", "-n", ns)
+	wantError(t, err, exit.Failed, `"x"`, ns)
+	_, _, err = command(t, hub, "get", "resourceimport", "x", "-A")
+	wantError(t, err, exit.Usage, "-A")
+	_, _, err = command(t, hub, "get", "resourceimport", "-o", "xml")
+	wantError(t, err, exit.Usage, "xml", "json")
+}
+
+func TestGetJoinConfig(t *testing.T) {
+	c, hub := cluster(t)
+	ns := namespace(t, c, "get")
+	_, _, err := command(t, hub, "get", "joinconfig", "-n", ns, "--allow-loopback")
+	wantError(t, err, exit.Failed, "no ClusterSet", "mc init")
+	if _, err := Init(t.Context(), c, InitOptions{Namespace: ns, ClusterSet: "fleet", ClusterID: "hub"}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = command(t, hub, "get", "joinconfig", "-n", ns)
+	wantError(t, err, exit.Refused, "loopback", "WK-55")
+	_, _, err = command(t, hub, "get", "joinconfig", "-n", ns, "--allow-loopback", "--member-token", "nothing")
+	wantError(t, err, exit.Failed, `"nothing"`, "mc create membertoken")
+
+	if _, err := CreateMemberToken(t.Context(), c, eastToken(ns)); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := command(t, hub, "get", "joinconfig", "-n", ns, "--leader-apiserver", "https://hub.example", "--member-token", "east-token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := joinfile.Parse([]byte(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, joinfile.Config{ClusterSetID: "fleet", LeaderClusterID: "hub", LeaderNamespace: ns, LeaderAPIServer: "https://hub.example"}, file.Config)
+	same(t, "east-token", file.Token.Name)
+}
