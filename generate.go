@@ -7,3 +7,6 @@ package lockstep
 
 // Deep copies of the API kinds (zz_generated.deepcopy.go) and their CRDs.
 //go:generate go tool -modfile=tools/gen/go.mod controller-gen object crd paths=./api/... output:crd:dir=config/crd
+
+// The page that shows which test proves which rule.
+//go:generate go test ./internal/arch -run=TestRulesPage -update -count=1

@@ -1,0 +1,45 @@
+package arch_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockstep-dev/lockstep/internal/arch/rulebook"
+)
+
+var update = flag.Bool("update", false, "write docs/rules.md instead of comparing it")
+
+func TestRulesPage(t *testing.T) {
+	tree := tree(t)
+	list, err := os.ReadFile(filepath.Join(tree.Root, "docs", "rules.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections, err := rulebook.Parse(string(list))
+	if err != nil {
+		t.Fatalf("docs/rules.tsv: %v", err)
+	}
+	claims, problems := rulebook.Find(tree, sections)
+	for _, problem := range problems {
+		t.Error(problem)
+	}
+	page := rulebook.Page(sections, claims)
+	name := filepath.Join(tree.Root, "docs", "rules.md")
+	if *update {
+		if err := os.WriteFile(name, page, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	present, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(present), string(page)); diff != "" {
+		t.Errorf("docs/rules.md is stale; run make generate:\n%s", diff)
+	}
+}
