@@ -93,14 +93,14 @@ func (w *membershipWatch) final(s standing) error {
 }
 
 // withdraw takes back a ClusterSet that this run created. The controller gets a
-// moment to clean up and withdraw at the leader; when it cannot reach it, there
-// is nothing to withdraw either, so the finalizer goes.
+// moment to clean up and withdraw at the leader; when the leader does not hear it,
+// it has heard nothing before either, so the finalizer goes.
 func (r *joinRun) withdraw(set *v1alpha2.ClusterSet) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := deleteByUID(ctx, r.client, set, set.UID); err != nil {
 			return err
 		}
-		err := awaitGone(ctx, r.client, set, withdrawTime)
+		err := awaitGone(ctx, r.client, set, withdrawTime, unheard)
 		if !errors.Is(err, errNotYet) {
 			return err
 		}

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	manifests "github.com/lockstep-dev/lockstep/config"
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
@@ -22,7 +24,10 @@ import (
 // One API server plays all clusters: each test has Namespaces of its own.
 var clusters = labtest.Shared(labtest.Options{Clusters: []string{"hub"}})
 
-func TestMain(m *testing.M) { os.Exit(clusters.Main(m)) }
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard()) // libraries log through one logger of the process
+	os.Exit(clusters.Main(m))
+}
 
 // cluster returns a client of the lab's cluster, with the CRDs in it.
 func cluster(t *testing.T) (client.WithWatch, *lab.Cluster) {

@@ -104,7 +104,7 @@ func (r *leaveRun) deleteSet(ctx context.Context, set *v1alpha2.ClusterSet) erro
 		return nil
 	}
 	r.Progress.sayf("waiting up to %s until cluster %q has withdrawn from leader %q", r.Wait, set.Spec.ClusterID, leaderOf(set).ClusterID)
-	err := awaitGone(ctx, r.client, set, r.Wait)
+	err := awaitGone(ctx, r.client, set, r.Wait, never)
 	if errors.Is(err, errNotYet) {
 		return r.notGone(ctx, set)
 	}

@@ -3,10 +3,10 @@ package mc
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -14,19 +14,36 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 )
 
 // awaitGone waits until exactly this ClusterSet has gone; one made since under
-// the same name is another. With no limit it looks once.
-func awaitGone(ctx context.Context, c client.Client, set *v1alpha2.ClusterSet, limit time.Duration) error {
+// the same name is another. It is not awaited any longer (errNotYet) when hopeless
+// says so.
+func awaitGone(ctx context.Context, c client.Client, set *v1alpha2.ClusterSet, limit time.Duration, hopeless func(*v1alpha2.ClusterSet) bool) error {
 	return until(ctx, max(limit, lookAgain), func(ctx context.Context) (bool, error) {
-		var now v1alpha2.ClusterSet
-		err := c.Get(ctx, client.ObjectKeyFromObject(set), &now)
-		if apierrors.IsNotFound(err) {
+		now, err := find[v1alpha2.ClusterSet](ctx, c, client.ObjectKeyFromObject(set))
+		switch {
+		case err != nil:
+			return false, err
+		case now == nil || now.UID != set.UID:
 			return true, nil
+		case hopeless(now):
+			return false, errNotYet
+		default:
+			return false, nil
 		}
-		return err == nil && now.UID != set.UID, err
+	})
+}
+
+func never(*v1alpha2.ClusterSet) bool { return false }
+
+// unheard tells that the member has cleaned its cluster, and that the leader
+// does not hear its withdrawal.
+func unheard(set *v1alpha2.ClusterSet) bool {
+	return slices.ContainsFunc(leaderConditions(set), func(c v1alpha1.ClusterCondition) bool {
+		return c.Reason == clusterset.ReasonLeaving
 	})
 }
 
@@ -64,7 +81,7 @@ func (r *leaveRun) force(ctx context.Context, set *v1alpha2.ClusterSet) error {
 	if err := releaseSet(ctx, r.client, set); err != nil {
 		return explain(r.what(), err)
 	}
-	if err := awaitGone(ctx, r.client, set, withdrawTime); err != nil {
+	if err := awaitGone(ctx, r.client, set, withdrawTime, never); err != nil {
 		return explain(r.what(), err)
 	}
 	r.did(kindClusterSet, set.Name, apply.Deleted)
