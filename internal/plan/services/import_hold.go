@@ -63,6 +63,7 @@ func (i importer) freeze() ImportPlan {
 // where the API allows 1,000; they go when the hold ends.
 func holdEndpoints(want map[string]*Group, local []*discoveryv1.EndpointSlice) (held bool) {
 	ready := readyEndpoints(local)
+	held = holdTypes(want, local, ready)
 	served := map[string]bool{}
 	for _, g := range want {
 		held = g.keepReady(ready) || held
@@ -75,6 +76,19 @@ func holdEndpoints(want map[string]*Group, local []*discoveryv1.EndpointSlice) (
 		if lost := endpointsAmong(s, ready); len(lost) > 0 {
 			keepIn(want, s, lost)
 			held = true
+		}
+	}
+	return held
+}
+
+// holdTypes keeps a slice that serves while another address type is wanted
+// under its name. This comes first: what was wanted there is served elsewhere
+// or has to wait, and must not count as served here.
+func holdTypes(want map[string]*Group, local []*discoveryv1.EndpointSlice, ready map[string]discoveryv1.Endpoint) (held bool) {
+	for _, s := range local {
+		w := want[s.Name]
+		if w != nil && w.AddressType != s.AddressType && len(endpointsAmong(s, ready)) > 0 {
+			want[s.Name], held = contentOf(s), true
 		}
 	}
 	return held
@@ -93,25 +107,24 @@ func (g *Group) keepReady(ready map[string]discoveryv1.Endpoint) (held bool) {
 	return held
 }
 
-// keepIn puts endpoints back into the slice they are in. A slice that is wanted
-// with another address type, or not at all, stays as it is instead.
-func keepIn(want map[string]*Group, s *discoveryv1.EndpointSlice, keep []discoveryv1.Endpoint) {
-	if w, ok := want[s.Name]; ok && w.AddressType == s.AddressType {
-		w.Endpoints = slices.Concat(w.Endpoints, keep)
+// keepIn puts endpoints back into the slice they are in. A slice that is not
+// wanted stays as it is.
+func keepIn(want map[string]*Group, s *discoveryv1.EndpointSlice, lost []discoveryv1.Endpoint) {
+	if w := want[s.Name]; w != nil && w.AddressType == s.AddressType {
+		w.Endpoints = slices.Concat(w.Endpoints, lost)
 		return
 	}
 	want[s.Name] = contentOf(s)
 }
 
+// readyEndpoints of local slices, by key.
 func readyEndpoints(local []*discoveryv1.EndpointSlice) map[string]discoveryv1.Endpoint {
-	ready := map[string]discoveryv1.Endpoint{}
+	var all Group
 	for _, s := range local {
-		for k := range s.Endpoints {
-			if isReady(&s.Endpoints[k]) {
-				ready[keyOf(&s.Endpoints[k])] = s.Endpoints[k]
-			}
-		}
+		all.Endpoints = append(all.Endpoints, s.Endpoints...)
 	}
+	ready := all.index()
+	maps.DeleteFunc(ready, func(_ string, e discoveryv1.Endpoint) bool { return !isReady(&e) })
 	return ready
 }
 

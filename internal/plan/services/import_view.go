@@ -31,6 +31,7 @@ type importer struct {
 
 func newImporter(o ImportObserved) importer {
 	i := importer{ImportObserved: o, name: identity.ImportedServiceName(o.Tuple.Name)}
+	i.Slices = sortedByName(o.Slices)
 	if !i.usable() {
 		return i
 	}
@@ -47,6 +48,15 @@ func newImporter(o ImportObserved) importer {
 		i.accepted = append(i.accepted, c.Cluster)
 	}
 	return i
+}
+
+// sortedByName makes plans independent of the order slices were listed in.
+func sortedByName(list []discoveryv1.EndpointSlice) []discoveryv1.EndpointSlice {
+	byName := func(a, b discoveryv1.EndpointSlice) int { return cmp.Compare(a.Name, b.Name) }
+	if slices.IsSortedFunc(list, byName) {
+		return list
+	}
+	return slices.SortedFunc(slices.Values(list), byName)
 }
 
 // importedSpec fills in what upstream's leader leaves out: its imports are IPv4
