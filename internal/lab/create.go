@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/lockstep-dev/lockstep/internal/lab/kubebin"
@@ -39,6 +40,9 @@ const HostsLog = "hosts.log"
 // create decides about a new lab and writes its Spec. The returned claim holds
 // the addresses of the lab and is released by the caller.
 func create(o Options) (*Spec, *claim, error) {
+	if runtime.GOOS != "linux" {
+		return nil, nil, fmt.Errorf("cannot create a lab on %s: it needs the loopback addresses 127.0.0.0/8 and the /proc files of Linux; run it in a virtual machine", runtime.GOOS)
+	}
 	if err := validateNames(o.Clusters); err != nil {
 		return nil, nil, fmt.Errorf("cannot create a lab: %w", err)
 	}

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 )
 
@@ -79,7 +81,7 @@ func (r remote) call(ctx context.Context, method, path string, body []byte) (rep
 	defer response.Body.Close()
 	var answer reply
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return reply{}, fmt.Errorf("cannot read the answer of the host of cluster %q: %w", r.cluster, err)
+		return reply{}, fmt.Errorf("cannot read the answer of the host of cluster %q: %w", r.cluster, cause(err))
 	}
 	if answer.Error != "" {
 		return reply{}, &hostError{text: answer.Error, timedOut: answer.TimedOut}
@@ -88,10 +90,13 @@ func (r remote) call(ctx context.Context, method, path string, body []byte) (rep
 }
 
 // cause takes the request line off an error of the HTTP client: the address
-// of a socket tells the user nothing.
+// of a socket tells the user nothing. A connection that breaks is a host that
+// was just ended.
 func cause(err error) error {
-	if errors.Is(err, errNoHost) {
-		return errNoHost
+	for _, ended := range []error{errNoHost, syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, ended) {
+			return errNoHost
+		}
 	}
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner

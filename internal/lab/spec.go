@@ -72,6 +72,11 @@ func (s *Spec) ClusterNames() []string {
 	return names
 }
 
+// overlaps tells whether all clusters have the same Service addresses.
+func (s *Spec) overlaps() bool {
+	return s.Clusters[0].ServiceCIDR == s.Clusters[len(s.Clusters)-1].ServiceCIDR
+}
+
 // cluster finds a cluster by name.
 func (s *Spec) cluster(name string) (*ClusterSpec, error) {
 	i := slices.IndexFunc(s.Clusters, func(c ClusterSpec) bool { return c.Name == name })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockstep-dev/lockstep/internal/lab/progress"
@@ -75,6 +76,9 @@ func (r *raise) run(ctx context.Context) error {
 	if r.missing, err = r.spec.missingHosts(); err != nil {
 		return err
 	}
+	if err := r.refresh(); err != nil {
+		return err
+	}
 	if held == nil && len(r.missing) > 0 {
 		if held, err = r.claimAgain(); err != nil {
 			return err
@@ -107,10 +111,30 @@ func (r *raise) ensureSpec() (*claim, error) {
 
 // accepts tells whether a lab that is there is the one that is asked for.
 func (s *Spec) accepts(o Options) error {
+	var differ []string
 	if len(o.Clusters) > 0 && !slices.Equal(o.Clusters, s.ClusterNames()) {
-		return fmt.Errorf("the lab in %s has the clusters %q, not %q; remove it first with `lockstep lab down`, or choose another name for the new one", s.Dir, s.ClusterNames(), o.Clusters)
+		differ = append(differ, fmt.Sprintf("has the clusters %q, not %q", s.ClusterNames(), o.Clusters))
 	}
-	return nil
+	if o.OverlapServiceCIDRs && !s.overlaps() {
+		differ = append(differ, "has Service addresses that do not overlap")
+	}
+	if o.Fsync && !s.Fsync {
+		differ = append(differ, "has an etcd that does not wait for the disk")
+	}
+	if len(differ) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the lab in %s %s; remove it first with `lockstep lab down`, or give the new one another name", s.Dir, strings.Join(differ, " and "))
+}
+
+// refresh takes over the programs of a newer lockstep. It must not change
+// under hosts that run.
+func (r *raise) refresh() error {
+	if r.created || len(r.missing) < len(r.spec.Clusters) {
+		return nil
+	}
+	r.spec.Binaries, r.spec.Images, r.spec.Env = r.options.Binaries, r.options.Images, r.options.Env
+	return r.spec.save()
 }
 
 // claimAgain claims the addresses of a lab whose hosts, or some, are gone. If

@@ -178,12 +178,14 @@ func TestChildDiesWithAKilledParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait()
-	deadline := time.Now().Add(20 * time.Second)
+	tick, late := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
 	for !gone(pid) {
-		if time.Now().After(deadline) {
+		select {
+		case <-tick.C:
+		case <-late:
 			t.Fatalf("pid %d outlived its parent", pid)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 

@@ -77,12 +77,18 @@ func labOf(work string) string { return filepath.Join(work, "lockstep", "lab", "
 
 // await FILE waits until a file exists.
 func await(ts *testscript.TestScript, _ bool, args []string) {
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	tick, late := time.NewTicker(5*time.Millisecond), time.After(patience)
+	defer tick.Stop()
+	for {
 		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
 			return
 		}
+		select {
+		case <-tick.C:
+		case <-late:
+			ts.Fatalf("%s did not appear", args[0])
+		}
 	}
-	ts.Fatalf("%s did not appear", args[0])
 }
 
 // processes demands that processes of the lab run; with "!", that none does.

@@ -48,8 +48,12 @@ func (s *SharedLab) Lab(t testing.TB) *lab.Lab {
 }
 
 // Main runs the tests of a package, ends the lab and returns the exit code.
-func (s *SharedLab) Main(m *testing.M) int {
+// What the tests share beside the lab is ended before it.
+func (s *SharedLab) Main(m *testing.M, before ...func()) int {
 	code := m.Run()
+	for _, end := range before {
+		end()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.started == nil {
