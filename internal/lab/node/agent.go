@@ -120,10 +120,8 @@ func (a *Agent) handler() cache.ResourceEventHandler {
 // adopt takes over what an earlier agent left: the addresses of Pods, before
 // any new one is given out, and the folders of Pods that are gone.
 func (a *Agent) adopt() error {
-	present := map[types.UID]bool{}
 	for _, item := range a.store.List() {
 		pod := item.(*corev1.Pod)
-		present[pod.UID] = true
 		if pod.Spec.NodeName != a.options.Name || pod.Status.PodIP == "" || ended(pod) {
 			continue
 		}
@@ -131,7 +129,7 @@ func (a *Agent) adopt() error {
 			return err
 		}
 	}
-	return a.folder().sweep(present)
+	return a.folder().sweep(a.present())
 }
 
 func (a *Agent) work(ctx context.Context) {

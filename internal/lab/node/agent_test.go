@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/internal/lab/node"
 )
@@ -219,25 +220,11 @@ func healthz() *corev1.Probe {
 }
 
 // create creates objects in the namespace of the test.
-func (b *bench) create(objects ...metav1.Object) {
+func (b *bench) create(objects ...client.Object) {
 	b.Helper()
 	for _, object := range objects {
-		var err error
-		switch o := object.(type) {
-		case *corev1.ConfigMap:
-			_, err = b.client.CoreV1().ConfigMaps(b.namespace).Create(b.Context(), o, metav1.CreateOptions{})
-		case *corev1.Secret:
-			_, err = b.client.CoreV1().Secrets(b.namespace).Create(b.Context(), o, metav1.CreateOptions{})
-		case *corev1.ServiceAccount:
-			_, err = b.client.CoreV1().ServiceAccounts(b.namespace).Create(b.Context(), o, metav1.CreateOptions{})
-		case *corev1.Pod:
-			_, err = b.client.CoreV1().Pods(b.namespace).Create(b.Context(), o, metav1.CreateOptions{})
-		case *appsv1.Deployment:
-			_, err = b.client.AppsV1().Deployments(b.namespace).Create(b.Context(), o, metav1.CreateOptions{})
-		default:
-			err = fmt.Errorf("the test cannot create a %T", o)
-		}
-		if err != nil {
+		object.SetNamespace(b.namespace)
+		if err := b.generic.Create(b.Context(), object); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,7 +39,7 @@ func (f nodeFolder) sweep(present map[types.UID]bool) error {
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		if present[types.UID(name[strings.LastIndexByte(name, '_')+1:])] {
+		if present[uidOf(name)] {
 			continue
 		}
 		if err := podFolder(filepath.Join(string(f), name)).clear(); err != nil {
@@ -45,6 +47,38 @@ func (f nodeFolder) sweep(present map[types.UID]bool) error {
 		}
 	}
 	return nil
+}
+
+// longestMemory is how many folders of Pods that are gone are kept for their
+// logs. A test that replaces Pods all day must not fill the disk.
+const longestMemory = 100
+
+// prune removes the oldest folders of Pods that are gone.
+func (f nodeFolder) prune(present map[types.UID]bool) error {
+	type past struct {
+		path string
+		at   time.Time
+	}
+	entries, err := os.ReadDir(string(f))
+	if err != nil {
+		return err
+	}
+	var gone []past
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && !present[uidOf(entry.Name())] {
+			gone = append(gone, past{filepath.Join(string(f), entry.Name()), info.ModTime()})
+		}
+	}
+	slices.SortFunc(gone, func(a, b past) int { return b.at.Compare(a.at) })
+	for _, p := range gone[min(longestMemory, len(gone)):] {
+		err = errors.Join(err, os.RemoveAll(p.path))
+	}
+	return err
+}
+
+// uidOf is the UID in the name of a Pod's folder.
+func uidOf(folder string) types.UID {
+	return types.UID(folder[strings.LastIndexByte(folder, '_')+1:])
 }
 
 // podFolder is the folder of one Pod.

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"maps"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -65,10 +66,29 @@ func (p *localPod) began(c *process) {
 	p.runs[c.container] = p.runs[c.container].Begun(c.handle.Pid(), c.handle.Started())
 }
 
-func (p *localPod) ended(c *process, at time.Time) {
+// ended notes how a process ended. With the policy FallbackToLogsOnError, one
+// that failed says why in its last lines; there is no other termination
+// message, since /dev/termination-log would be the same file for all.
+func (p *localPod) ended(c *process, at time.Time, policy corev1.TerminationMessagePolicy) {
+	exit := c.handle.Exit()
 	p.change(c.container, func(r podstate.Run) podstate.Run {
-		return r.Ended(at, exitCode(c.handle.Exit()), exitSignal(c.handle.Exit()))
+		r = r.Ended(at, exitCode(exit), exitSignal(exit))
+		if policy == corev1.TerminationMessageFallbackToLogsOnError && r.Exit.ExitCode != 0 {
+			r.Exit.Message = lastWords(c.handle.Log())
+		}
+		return r
 	})
+}
+
+// lastWords is the end of a log, cut to what a status may carry.
+func lastWords(log string) string {
+	const lines, bytes = 20, 2048
+	tail, err := proc.Tail(log, lines)
+	if err != nil {
+		return ""
+	}
+	text := strings.Join(tail, "\n")
+	return strings.ToValidUTF8(text[max(0, len(text)-bytes):], "")
 }
 
 // judged takes a probe's verdict on a process, and reports whether it is news.

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,11 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-dev/lockstep/internal/lab/labtest"
 	"github.com/lockstep-dev/lockstep/internal/lab/node"
@@ -30,6 +34,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(playEnv) != "" {
 		os.Exit(play(os.Args[1:]))
 	}
+	log.SetLogger(logr.Discard()) // of the client that creates objects
 	os.Exit(cluster.Main(m))
 }
 
@@ -43,6 +48,7 @@ type bench struct {
 	config    *rest.Config
 	cidr      netip.Prefix
 	client    kubernetes.Interface
+	generic   client.Client
 	namespace string
 	dir       string
 	agent     *node.Agent
@@ -54,11 +60,12 @@ func newBench(t *testing.T) *bench {
 	east := labtest.Cluster(t, cluster.Lab(t), "east")
 	b := &bench{T: t, config: east.RESTConfig(), cidr: spareRange(east.PodCIDR()), dir: t.TempDir()}
 	b.config.QPS = -1
-	client, err := kubernetes.NewForConfig(b.config)
-	if err != nil {
+	var err, errGeneric error
+	b.client, err = kubernetes.NewForConfig(b.config)
+	b.generic, errGeneric = client.New(b.config, client.Options{})
+	if err := errors.Join(err, errGeneric); err != nil {
 		t.Fatal(err)
 	}
-	b.client = client
 	b.startAgent()
 	t.Cleanup(func() { b.stop() })
 	b.makeNamespace()
@@ -133,14 +140,18 @@ func (b *bench) eventually(what string, check func(context.Context) error) {
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+	var last error
 	for {
 		err := check(ctx)
 		if err == nil {
 			return
 		}
+		if ctx.Err() == nil { // that it was interrupted says nothing
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			b.Fatalf("not in time: %s: %v", what, err)
+			b.Fatalf("not in time: %s: %v", what, last)
 		case <-tick.C:
 		}
 	}

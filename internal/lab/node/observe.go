@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/lockstep-dev/lockstep/internal/lab/node/downward"
-	"github.com/lockstep-dev/lockstep/internal/lab/node/launch"
 	"github.com/lockstep-dev/lockstep/internal/lab/node/podaddr"
 	"github.com/lockstep-dev/lockstep/internal/lab/node/podref"
 	"github.com/lockstep-dev/lockstep/internal/lab/node/podstate"
@@ -20,8 +18,9 @@ import (
 // observed is what a look at a Pod has found.
 type observed struct {
 	pod *corev1.Pod
-	// local is nil for a Pod without local containers.
+	// local and part are nil for a Pod without local containers.
 	local         *localPod
+	part          *corev1.Pod
 	podIP, hostIP netip.Addr
 	facts         downward.Facts
 	objects       podref.Objects
@@ -48,13 +47,14 @@ func (a *Agent) observe(ctx context.Context, pod *corev1.Pod) (*observed, error)
 		return nil, err
 	}
 	o := &observed{pod: pod, podIP: podIP, hostIP: a.pool.Node()}
-	if o.local = a.ensureLocal(pod); o.local == nil {
+	if o.part = localPart(pod, a.options.Images); o.part == nil {
 		return o, nil
 	}
+	o.local = a.ensureLocal(o.part)
+	o.pod = newest(pod, o.local.written)
 	o.facts = downward.Facts{
 		PodIP: podaddr.Twin(podIP), HostIP: podaddr.Twin(o.hostIP), Allocatable: allocatable(),
 	}
-	o.pod = newest(pod, o.local.written)
 	if pod.DeletionTimestamp == nil && !ended(pod) {
 		a.prepare(ctx, o)
 	}
@@ -64,11 +64,11 @@ func (a *Agent) observe(ctx context.Context, pod *corev1.Pod) (*observed, error)
 // prepare fills the volumes; what stands in the way becomes an obstacle, and
 // an event when it is a new one.
 func (a *Agent) prepare(ctx context.Context, o *observed) {
-	if err := refuse(o.pod, o.facts); err != nil {
+	if err := refuse(o.part, o.facts); err != nil {
 		a.complain(o, "Refused", err)
 		return
 	}
-	objects, known := a.refs.Objects(ctx, o.local.key, podref.Of(o.pod))
+	objects, known := a.refs.Objects(ctx, o.local.key, podref.Of(o.part))
 	if !known { // the watch calls when it has looked
 		o.obstacle = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
 		return
@@ -102,28 +102,20 @@ func (a *Agent) address(pod *corev1.Pod) (netip.Addr, error) {
 	return a.pool.Take(string(pod.UID), current)
 }
 
-// ensureLocal returns what is known of a Pod with local containers, and nil
-// for any other Pod.
-func (a *Agent) ensureLocal(pod *corev1.Pod) *localPod {
-	key := keyOf(pod)
+// ensureLocal returns what is known of a Pod with local containers.
+func (a *Agent) ensureLocal(part *corev1.Pod) *localPod {
+	key := keyOf(part)
 	if known := a.local(key); known != nil {
 		return known
 	}
 	var names []string
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for _, c := range list {
-			if _, ok := launch.Program(a.options.Images, c.Image); ok {
-				names = append(names, c.Name)
-			}
-		}
-	}
-	if len(names) == 0 {
-		return nil
+	for c := range containers(part) {
+		names = append(names, c.Name)
 	}
 	local := &localPod{
-		key: key, uid: pod.UID, folder: a.folder().of(pod),
+		key: key, uid: part.UID, folder: a.folder().of(part),
 		tokens:    map[volume.TokenSpec]token{},
-		runs:      podstate.Recover(pod, names, time.Now()),
+		runs:      podstate.Recover(part, names, time.Now()),
 		processes: map[string]*process{},
 	}
 	a.mu.Lock()
@@ -142,32 +134,4 @@ func newest(cached, written *corev1.Pod) *corev1.Pod {
 		return cached
 	}
 	return written
-}
-
-// refuse names what in a Pod cannot be done for local processes. Doing
-// something else instead would make a lab lie.
-func refuse(pod *corev1.Pod, facts downward.Facts) error {
-	if err := volume.Unsupported(pod); err != nil {
-		return err
-	}
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if err := refuseContainer(&list[i], facts); err != nil {
-				return fmt.Errorf("container %q: %w", list[i].Name, err)
-			}
-		}
-	}
-	return nil
-}
-
-func refuseContainer(c *corev1.Container, facts downward.Facts) error {
-	if c.Lifecycle != nil && (c.Lifecycle.PostStart != nil || c.Lifecycle.PreStop != nil) {
-		return fmt.Errorf("lifecycle hooks are not supported for local processes")
-	}
-	for _, p := range probesOf(c) {
-		if _, err := p.target(c, facts); err != nil {
-			return fmt.Errorf("%s probe: %w", p.kind, err)
-		}
-	}
-	return nil
 }

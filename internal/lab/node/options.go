@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -33,7 +34,8 @@ type Options struct {
 	// Images maps the name of an image, in full or its last element, without
 	// tag and digest, to the argument vector of the program that plays it.
 	Images map[string][]string
-	// Env is added to the environment of every process (NAME=value).
+	// Env is added to the environment of every process (NAME=value). It wins
+	// over what a container says, so that no Pod can hide from the lab.
 	Env []string
 	// Log may be nil.
 	Log *slog.Logger
@@ -71,6 +73,7 @@ func New(o Options) (*Agent, error) {
 	// The workers are the limit; a second one would only make 5,000 Pods slow.
 	config.QPS = -1
 	config.UserAgent = "lockstep-lab-node/" + o.Name
+	config.ContentType = runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("node agent: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-dev/lockstep/internal/lab/node"
+	"github.com/lockstep-dev/lockstep/internal/lab/node/podaddr"
 )
 
 func TestNodeIsReady(t *testing.T) {
@@ -53,13 +55,10 @@ func TestJobs(t *testing.T) {
 	} {
 		spec := b.podSpec("exit", test.code)
 		spec.RestartPolicy = test.policy
-		job := &batchv1.Job{
+		b.create(&batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec:       batchv1.JobSpec{BackoffLimit: ptr.To[int32](0), Template: corev1.PodTemplateSpec{Spec: spec}},
-		}
-		if _, err := b.client.BatchV1().Jobs(b.namespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		})
 		b.eventually("Job "+name+" is "+string(test.want), func(ctx context.Context) error {
 			job, err := b.client.BatchV1().Jobs(b.namespace).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
@@ -169,6 +168,7 @@ func TestWhatIsMissingIsAwaited(t *testing.T) {
 	b := newBench(t)
 	pod := b.pod("web")
 	pod.Spec.Volumes = []corev1.Volume{{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "serving"}}}}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "tls", MountPath: "/tls"}}
 	pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{
 		Name: "COLOR", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "color"}}})
@@ -184,6 +184,7 @@ func TestWhatCannotBeDoneIsRefused(t *testing.T) {
 	b := newBench(t)
 	pod := b.pod("web")
 	pod.Spec.Volumes = []corev1.Volume{{Name: "etc", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc"}}}}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "etc", MountPath: "/host"}}
 	b.create(pod)
 	b.event(pod, "Refused", `volume "etc": hostPath "/etc" is refused`)
 	if left := processesIn(b.agent, b.namespace); len(left) > 0 {
@@ -211,6 +212,56 @@ func TestNamespaceDeletionFinishes(t *testing.T) {
 	if left := processesIn(b.agent, b.namespace); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
 	}
+}
+
+// A Pod may have parts of both kinds: the local ones run, the foreign ones are
+// said to run, and what only a foreign one mounts is nobody's affair here.
+func TestMixedPod(t *testing.T) {
+	b := newBench(t)
+	pod := b.pod("web")
+	prepare := *pod.Spec.Containers[0].DeepCopy()
+	prepare.Name, prepare.Args, prepare.ReadinessProbe = "prepare", []string{"write", "/work/page", "hello from $(POD_IP)"}, nil
+	prepare.VolumeMounts = []corev1.VolumeMount{{Name: "work", MountPath: "/work"}}
+	pod.Spec.InitContainers = []corev1.Container{prepare}
+	main := &pod.Spec.Containers[0]
+	main.Args = []string{"serve", "/work/page"}
+	main.VolumeMounts = prepare.VolumeMounts
+	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
+		Name: "proxy", Image: "envoy", VolumeMounts: []corev1.VolumeMount{{Name: "host", MountPath: "/host"}},
+	})
+	pod.Spec.Volumes = []corev1.Volume{
+		{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}},
+	}
+	b.create(pod)
+	pod = b.readyPod("web")
+	want := "hello from " + podaddr.Twin(netip.MustParseAddr(pod.Status.PodIP)).String()
+	if got, err := b.ask(pod, "/arg?n=0"); err != nil || got != want {
+		t.Errorf("the page says %q, %v; want %q", got, err, want)
+	}
+	if running := processesIn(b.agent, b.namespace); len(running) != 1 {
+		t.Errorf("processes: %v; want main alone", running)
+	}
+}
+
+// A process that fails says why in the Pod's status, when asked to.
+func TestLastWords(t *testing.T) {
+	b := newBench(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "task", Labels: map[string]string{"app": "task"}}, Spec: b.podSpec("exit", "7")}
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.Containers[0].TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+	b.create(pod)
+	b.eventually("the Pod has failed with its last words", func(ctx context.Context) error {
+		pods, err := b.pods(ctx, "task")
+		if err != nil || len(pods) != 1 || pods[0].Status.Phase != corev1.PodFailed {
+			return fmt.Errorf("have %s, %w", describe(pods), err)
+		}
+		end := pods[0].Status.ContainerStatuses[0].State.Terminated
+		if end == nil || end.ExitCode != 7 || !strings.Contains(end.Message, "program started with [exit 7]") {
+			return fmt.Errorf("it ended as %v", end)
+		}
+		return nil
+	})
 }
 
 // pod is a Pod that serves.

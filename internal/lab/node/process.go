@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"syscall"
 	"time"
 
@@ -25,7 +24,7 @@ const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 // is known of it.
 func (a *Agent) act(ctx context.Context, seen *observed, action podstate.Action) bool {
 	if action.Do == podstate.Start {
-		return a.start(ctx, seen, containerOf(seen.pod, action.Container))
+		return a.start(ctx, seen, containerOf(seen.part, action.Container))
 	}
 	if action.Why != "" {
 		a.events.Event(seen.pod, corev1.EventTypeNormal, "Killing", action.Why)
@@ -47,19 +46,13 @@ func (a *Agent) signal(c *process, sig syscall.Signal) {
 	}
 }
 
-func containerOf(pod *corev1.Pod, name string) *corev1.Container {
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		if i := slices.IndexFunc(list, func(c corev1.Container) bool { return c.Name == name }); i >= 0 {
-			return &list[i]
-		}
-	}
-	return nil
-}
-
 // start starts the process of a container. It reports false when something the
 // Pod names is missing: that is tried again when it appears.
 func (a *Agent) start(ctx context.Context, seen *observed, container *corev1.Container) bool {
 	local := seen.local
+	if container == nil {
+		return false // its image was changed to one that nobody here plays
+	}
 	how, err := a.compose(seen, container)
 	if err != nil {
 		a.hinder(seen, container.Name, err)
@@ -75,16 +68,16 @@ func (a *Agent) start(ctx context.Context, seen *observed, container *corev1.Con
 	probes, stopProbes := context.WithCancel(ctx)
 	c := &process{container: container.Name, handle: handle, stopProbes: stopProbes}
 	local.began(c)
-	a.background.Go(func() { a.await(local, c) })
+	a.background.Go(func() { a.await(local, c, container.TerminationMessagePolicy) })
 	a.startProbes(probes, seen, c, container)
 	return true
 }
 
 // await waits for the end of a process and brings the next look.
-func (a *Agent) await(local *localPod, c *process) {
+func (a *Agent) await(local *localPod, c *process, policy corev1.TerminationMessagePolicy) {
 	<-c.handle.Done()
 	c.stopProbes()
-	local.ended(c, time.Now())
+	local.ended(c, time.Now(), policy)
 	a.queue.Add(local.key)
 }
 
@@ -101,23 +94,20 @@ func (a *Agent) hinder(seen *observed, container string, err error) {
 }
 
 func (a *Agent) compose(seen *observed, container *corev1.Container) (launch.Process, error) {
-	program, ok := launch.Program(a.options.Images, container.Image)
-	if !ok { // the image was changed in place to one nobody plays
-		return launch.Process{}, fmt.Errorf("no local program plays the image %q", container.Image)
-	}
+	program, _ := launch.Program(a.options.Images, container.Image) // it is in the local part
 	folder := seen.local.folder
 	volumes := map[string]string{}
-	for _, v := range seen.pod.Spec.Volumes {
+	for _, v := range seen.part.Spec.Volumes {
 		volumes[v.Name] = folder.volume(v.Name)
 	}
-	base := []string{"PATH=" + searchPath, "HOME=" + string(folder), "TMPDIR=" + folder.temporary(), "HOSTNAME=" + seen.pod.Name}
+	defaults := []string{"PATH=" + searchPath, "HOME=" + string(folder), "TMPDIR=" + folder.temporary(), "HOSTNAME=" + seen.pod.Name}
 	if accountMount(container) != nil {
-		base = append(base, "KUBECONFIG="+folder.kubeconfig())
+		defaults = append(defaults, "KUBECONFIG="+folder.kubeconfig())
 	}
 	return launch.Compose(launch.Inputs{
-		Pod: seen.pod, Container: container, Program: program,
+		Pod: seen.part, Container: container, Program: program,
 		Facts: seen.facts, Objects: seen.objects, Volumes: volumes,
-		Base: append(base, a.options.Env...), Dir: string(folder),
+		Defaults: defaults, Overrides: a.options.Env, Dir: string(folder),
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 const playEnv = "LOCKSTEP_NODE_TEST_PROGRAM"
 
 // play is the program: "serve" answers questions about itself over HTTP,
-// "exit N" ends at once.
+// "write FILE TEXT" writes a file, "exit N" ends at once.
 func play(args []string) int {
 	fmt.Println("program started with", args)
 	switch {
@@ -32,6 +32,12 @@ func play(args []string) int {
 			return 99
 		}
 		return code
+	case len(args) == 3 && args[0] == "write":
+		if err := os.WriteFile(args[1], []byte(args[2]), 0o600); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		return 0
 	case len(args) > 0 && args[0] == "serve":
 		if err := serve(args[1:]); err != nil {
 			fmt.Println(err)

@@ -116,7 +116,19 @@ func (a *Agent) forget(key types.NamespacedName, current *corev1.Pod) error {
 	delete(a.known, key)
 	a.mu.Unlock()
 	a.refs.Forget(key)
-	return local.folder.clear()
+	if err := local.folder.clear(); err != nil {
+		return err
+	}
+	return a.folder().prune(a.present())
+}
+
+// present are the Pods the API has.
+func (a *Agent) present() map[types.UID]bool {
+	present := map[types.UID]bool{}
+	for _, item := range a.store.List() {
+		present[item.(*corev1.Pod).UID] = true
+	}
+	return present
 }
 
 func (a *Agent) local(key types.NamespacedName) *localPod {

@@ -26,7 +26,7 @@ type token struct {
 // notes when to look again.
 func (a *Agent) tokens(ctx context.Context, o *observed) (map[volume.TokenSpec]string, error) {
 	texts := map[volume.TokenSpec]string{}
-	for _, spec := range volume.TokenSpecs(o.pod) {
+	for _, spec := range volume.TokenSpecs(o.part) {
 		current, now := o.local.tokens[spec], time.Now()
 		if !now.Before(current.renew) {
 			fresh, err := a.requestToken(ctx, o, spec)
@@ -48,7 +48,7 @@ func (a *Agent) tokens(ctx context.Context, o *observed) (map[volume.TokenSpec]s
 }
 
 func (a *Agent) requestToken(ctx context.Context, o *observed, spec volume.TokenSpec) (token, error) {
-	pod := o.pod
+	pod := o.part
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: &spec.Seconds,
 		// Bound to the Pod: the API server refuses it once the Pod is gone.

@@ -28,14 +28,14 @@ func (a *Agent) fillVolumes(ctx context.Context, o *observed) error {
 	if err != nil {
 		return err
 	}
-	in := volume.Inputs{Pod: o.pod, Facts: o.facts, Objects: o.objects, Tokens: tokens}
-	for _, v := range o.pod.Spec.Volumes {
+	in := volume.Inputs{Pod: o.part, Facts: o.facts, Objects: o.objects, Tokens: tokens}
+	for _, v := range o.part.Spec.Volumes {
 		files, err := volume.Files(v, in)
 		if err != nil {
 			return err
 		}
-		if files == nil { // the program's own
-			err = os.MkdirAll(folder.volume(v.Name), 0o700)
+		if files == nil {
+			err = makeOwn(folder.volume(v.Name), v.Name, o.part)
 		} else {
 			_, err = volume.Write(folder.volume(v.Name), files)
 		}
@@ -44,6 +44,21 @@ func (a *Agent) fillVolumes(ctx context.Context, o *observed) error {
 		}
 	}
 	return a.writeKubeconfig(o)
+}
+
+// makeOwn makes the folder of a volume whose content is the programs' own, and
+// the parts of it that are mounted alone.
+func makeOwn(dir, name string, part *corev1.Pod) error {
+	for c := range containers(part) {
+		for _, m := range c.VolumeMounts {
+			if m.Name == name && filepath.IsLocal(m.SubPath) {
+				if err := os.MkdirAll(filepath.Join(dir, m.SubPath), 0o700); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return os.MkdirAll(dir, 0o700)
 }
 
 // accountMount is the mount of the ServiceAccount's credentials, or nil when
@@ -61,15 +76,11 @@ func accountMount(c *corev1.Container) *corev1.VolumeMount {
 // itself: where the API server is, and the way to their own token. The cluster
 // IP of the API server leads nowhere in a lab without a service proxy.
 func (a *Agent) writeKubeconfig(o *observed) error {
-	for _, list := range [][]corev1.Container{o.pod.Spec.InitContainers, o.pod.Spec.Containers} {
-		for i := range list {
-			mount := accountMount(&list[i])
-			if mount == nil {
-				continue
-			}
+	for c := range containers(o.part) {
+		if mount := accountMount(c); mount != nil {
 			// All containers mount the same volume: admission made it.
 			token := filepath.Join(o.local.folder.volume(mount.Name), corev1.ServiceAccountTokenKey)
-			return writeOnce(o.local.folder.kubeconfig(), kubeconfig(a.options.RESTConfig, token, o.pod.Namespace))
+			return writeOnce(o.local.folder.kubeconfig(), kubeconfig(a.options.RESTConfig, token, o.part.Namespace))
 		}
 	}
 	return nil

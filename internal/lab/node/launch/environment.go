@@ -27,6 +27,12 @@ func (e *environment) set(name, value string) {
 	e.values[name] = value
 }
 
+// assign sets a variable given as NAME=value.
+func (e *environment) assign(variable string) {
+	name, value, _ := strings.Cut(variable, "=")
+	e.set(name, value)
+}
+
 func (e *environment) get(name string) (string, bool) {
 	value, ok := e.values[name]
 	return value, ok

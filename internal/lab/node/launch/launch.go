@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -25,9 +24,10 @@ type Inputs struct {
 	Objects podref.Objects
 	// Volumes is the local folder of each volume of the Pod.
 	Volumes map[string]string
-	// Base are variables (NAME=value) every process gets; the container's own
-	// win over them, and later ones over earlier ones.
-	Base []string
+	// Defaults and Overrides are variables (NAME=value) every process gets. The
+	// container's own win over the first and lose to the second; later ones win
+	// over earlier ones.
+	Defaults, Overrides []string
 	// Dir is where a process works that asks for no other place.
 	Dir string
 }
@@ -67,18 +67,21 @@ func Compose(in Inputs) (Process, error) {
 			dir = local
 		}
 	}
-	return Process{Argv: argv, Env: merge(in.Base, own, mounts), Dir: dir}, nil
+	return Process{Argv: argv, Env: merge(in, own, mounts), Dir: dir}, nil
 }
 
-// merge lays the container's variables over the base ones.
-func merge(base []string, own *environment, mounts Mounts) []string {
+// merge lays the container's variables over the defaults, and the overrides
+// over both.
+func merge(in Inputs, own *environment, mounts Mounts) []string {
 	all := environment{}
-	for _, variable := range base {
-		name, value, _ := strings.Cut(variable, "=")
-		all.set(name, value)
+	for _, variable := range in.Defaults {
+		all.assign(variable)
 	}
 	for _, name := range own.names {
 		all.set(name, mounts.Rewrite(own.values[name]))
+	}
+	for _, variable := range in.Overrides {
+		all.assign(variable)
 	}
 	out := make([]string, 0, len(all.names))
 	for _, name := range all.names {

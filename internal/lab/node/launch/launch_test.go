@@ -82,13 +82,15 @@ func TestComposeArgv(t *testing.T) {
 func TestComposeEnvironment(t *testing.T) {
 	yes := true
 	in := inputs()
-	in.Base = []string{"HOME=/home", "LOCKSTEP_LAB=/lab", "COLOR=none"}
+	in.Defaults = []string{"HOME=/home", "COLOR=none"}
+	in.Overrides = []string{"LOCKSTEP_LAB=/lab"}
 	in.Container.EnvFrom = []corev1.EnvFromSource{
 		{Prefix: "CM_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("settings")}},
 		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("absent"), Optional: &yes}},
 	}
 	in.Container.Env = []corev1.EnvVar{
 		{Name: "COLOR", Value: "blue"},
+		{Name: "LOCKSTEP_LAB", Value: "/elsewhere"},
 		{Name: "GREETING", Value: "$(CM_word) from $(POD_IP) $(LATER)"},
 		{Name: "POD_IP", ValueFrom: field("status.podIP")},
 		{Name: "LATER", Value: "$(POD_IP):80"},
@@ -102,9 +104,10 @@ func TestComposeEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"HOME=/home", "LOCKSTEP_LAB=/lab",
-		"COLOR=blue", // the container's own wins
+		"HOME=/home",
+		"COLOR=blue", // the container's own wins over a default
 		"CM_word=hello",
+		"LOCKSTEP_LAB=/lab",                      // and loses to an override
 		"GREETING=hello from $(POD_IP) $(LATER)", // only what stands before can be referred to
 		"POD_IP=127.4.0.9",
 		"LATER=127.4.0.9:80",
