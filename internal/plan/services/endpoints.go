@@ -37,10 +37,10 @@ func isServing(e *discoveryv1.Endpoint) bool {
 }
 
 // compareEndpoints puts the better of two reports of one endpoint first.
-func compareEndpoints(a, b discoveryv1.Endpoint) int {
+func compareEndpoints(a, b *discoveryv1.Endpoint) int {
 	return cmp.Or(
-		-compareBool(isReady(&a), isReady(&b)),
-		-compareBool(isServing(&a), isServing(&b)),
+		-compareBool(isReady(a), isReady(b)),
+		-compareBool(isServing(a), isServing(b)),
 		comparePtr(a.Hostname, b.Hostname),
 		comparePtr(a.Zone, b.Zone),
 		comparePtr(a.NodeName, b.NodeName),
@@ -72,8 +72,8 @@ func sameEndpoint(a, b *discoveryv1.Endpoint) bool {
 		same(a.Conditions.Serving, b.Conditions.Serving) &&
 		same(a.Conditions.Terminating, b.Conditions.Terminating) &&
 		same(a.Hostname, b.Hostname) && same(a.NodeName, b.NodeName) && same(a.Zone, b.Zone) &&
-		apiequality.Semantic.DeepEqual(a.TargetRef, b.TargetRef) &&
-		apiequality.Semantic.DeepEqual(a.Hints, b.Hints)
+		(a.TargetRef == b.TargetRef || apiequality.Semantic.DeepEqual(a.TargetRef, b.TargetRef)) &&
+		(a.Hints == b.Hints || apiequality.Semantic.DeepEqual(a.Hints, b.Hints))
 }
 
 // same compares optional values.

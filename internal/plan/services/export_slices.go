@@ -30,6 +30,7 @@ func podGroups(local []discoveryv1.EndpointSlice, change func(discoveryv1.Endpoi
 			continue
 		}
 		g := Group{AddressType: local[i].AddressType, Ports: local[i].Ports}
+		g.Endpoints = make([]discoveryv1.Endpoint, 0, len(local[i].Endpoints))
 		for _, e := range local[i].Endpoints {
 			g.Endpoints = append(g.Endpoints, change(e))
 		}

@@ -21,24 +21,25 @@ func (g Group) key() string { return string(g.AddressType) + " " + portsKey(g.Po
 
 // index maps the endpoints by key. Of one that is told twice (Kubernetes may
 // list an endpoint in two slices while it moves it) the ready one counts.
-func (g Group) index() map[string]discoveryv1.Endpoint {
-	byKey := make(map[string]discoveryv1.Endpoint, len(g.Endpoints))
-	for _, e := range g.Endpoints {
+func (g Group) index() map[string]*discoveryv1.Endpoint {
+	byKey := make(map[string]*discoveryv1.Endpoint, len(g.Endpoints))
+	for i := range g.Endpoints {
+		e := &g.Endpoints[i]
 		if len(e.Addresses) == 0 {
 			continue
 		}
-		if other, twice := byKey[keyOf(&e)]; !twice || compareEndpoints(e, other) < 0 {
-			byKey[keyOf(&e)] = e
+		if other, twice := byKey[keyOf(e)]; !twice || compareEndpoints(e, other) < 0 {
+			byKey[keyOf(e)] = e
 		}
 	}
 	return byKey
 }
 
 // inOrder lists endpoints by their key.
-func inOrder(byKey map[string]discoveryv1.Endpoint) []discoveryv1.Endpoint {
+func inOrder(byKey map[string]*discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	list := make([]discoveryv1.Endpoint, 0, len(byKey))
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
-		list = append(list, byKey[key])
+		list = append(list, *byKey[key])
 	}
 	return list
 }

@@ -71,7 +71,7 @@ func holdEndpoints(want map[string]*Group, local []*discoveryv1.EndpointSlice) (
 			served[keyOf(&g.Endpoints[k])] = true
 		}
 	}
-	maps.DeleteFunc(ready, func(key string, _ discoveryv1.Endpoint) bool { return served[key] })
+	maps.DeleteFunc(ready, func(key string, _ *discoveryv1.Endpoint) bool { return served[key] })
 	for _, s := range local {
 		if lost := endpointsAmong(s, ready); len(lost) > 0 {
 			keepIn(want, s, lost)
@@ -84,7 +84,7 @@ func holdEndpoints(want map[string]*Group, local []*discoveryv1.EndpointSlice) (
 // holdTypes keeps a slice that serves while another address type is wanted
 // under its name. This comes first: what was wanted there is served elsewhere
 // or has to wait, and must not count as served here.
-func holdTypes(want map[string]*Group, local []*discoveryv1.EndpointSlice, ready map[string]discoveryv1.Endpoint) (held bool) {
+func holdTypes(want map[string]*Group, local []*discoveryv1.EndpointSlice, ready map[string]*discoveryv1.Endpoint) (held bool) {
 	for _, s := range local {
 		w := want[s.Name]
 		if w != nil && w.AddressType != s.AddressType && len(endpointsAmong(s, ready)) > 0 {
@@ -96,12 +96,12 @@ func holdTypes(want map[string]*Group, local []*discoveryv1.EndpointSlice, ready
 
 // keepReady puts the ready report of an endpoint in the place of one that is
 // not ready.
-func (g *Group) keepReady(ready map[string]discoveryv1.Endpoint) (held bool) {
+func (g *Group) keepReady(ready map[string]*discoveryv1.Endpoint) (held bool) {
 	for k := range g.Endpoints {
 		was, ok := ready[keyOf(&g.Endpoints[k])]
 		if ok && !isReady(&g.Endpoints[k]) {
 			g.Endpoints = slices.Clone(g.Endpoints) // may belong to a cache
-			g.Endpoints[k], held = was, true
+			g.Endpoints[k], held = *was, true
 		}
 	}
 	return held
@@ -118,18 +118,18 @@ func keepIn(want map[string]*Group, s *discoveryv1.EndpointSlice, lost []discove
 }
 
 // readyEndpoints of local slices, by key.
-func readyEndpoints(local []*discoveryv1.EndpointSlice) map[string]discoveryv1.Endpoint {
+func readyEndpoints(local []*discoveryv1.EndpointSlice) map[string]*discoveryv1.Endpoint {
 	var all Group
 	for _, s := range local {
 		all.Endpoints = append(all.Endpoints, s.Endpoints...)
 	}
 	ready := all.index()
-	maps.DeleteFunc(ready, func(_ string, e discoveryv1.Endpoint) bool { return !isReady(&e) })
+	maps.DeleteFunc(ready, func(_ string, e *discoveryv1.Endpoint) bool { return !isReady(e) })
 	return ready
 }
 
 // endpointsAmong are those of a slice whose key is in the set.
-func endpointsAmong(s *discoveryv1.EndpointSlice, set map[string]discoveryv1.Endpoint) []discoveryv1.Endpoint {
+func endpointsAmong(s *discoveryv1.EndpointSlice, set map[string]*discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	var among []discoveryv1.Endpoint
 	for k := range s.Endpoints {
 		if _, ok := set[keyOf(&s.Endpoints[k])]; ok {

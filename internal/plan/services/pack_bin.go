@@ -46,7 +46,8 @@ func (b *bin) differs() bool {
 
 // retain takes out of rest the endpoints that are already here, with the value
 // they have now.
-func (b *bin) retain(g Group, rest map[string]discoveryv1.Endpoint, limit int) {
+func (b *bin) retain(g Group, rest map[string]*discoveryv1.Endpoint, limit int) {
+	b.desired.Endpoints = make([]discoveryv1.Endpoint, 0, len(b.current.Endpoints))
 	if portsKey(b.desired.Ports) != portsKey(g.Ports) {
 		b.desired.Ports, b.changed = g.Ports, true
 	}
@@ -58,8 +59,8 @@ func (b *bin) retain(g Group, rest map[string]discoveryv1.Endpoint, limit int) {
 			continue
 		}
 		delete(rest, keyOf(was))
-		b.changed = b.changed || !sameEndpoint(was, &now)
-		b.desired.Endpoints = append(b.desired.Endpoints, now)
+		b.changed = b.changed || !sameEndpoint(was, now)
+		b.desired.Endpoints = append(b.desired.Endpoints, *now)
 	}
 }
 
