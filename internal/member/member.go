@@ -75,8 +75,10 @@ func setup(mgr ctrl.Manager, link *remote.Link, uid string, options Options) err
 			Namespace: options.Namespace, ClusterUID: uid, AllowLoopback: options.AllowLoopback, ClaimsServed: claims,
 			Timeout: options.Scale(clusterset.BeatTimeout), LookAgain: options.Scale(5 * time.Second), Now: options.Now,
 		}).SetupWithManager(mgr),
-		(&exporter.Reconciler{Local: mgr.GetClient(), Link: link, Events: recorder, Mode: options.Mode, Now: options.Now}).
-			SetupWithManager(mgr, options.Controller()),
+		(&exporter.Reconciler{
+			Local: mgr.GetClient(), Link: link, Events: recorder, Mode: options.Mode,
+			LookAgain: options.Scale(30 * time.Second), Now: options.Now,
+		}).SetupWithManager(mgr, options.Controller()),
 		(&importer.Reconciler{Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Link: link, Events: recorder, Now: options.Now}).
 			SetupWithManager(mgr, options.Controller()),
 	)

@@ -3,12 +3,15 @@ package local
 
 import (
 	"context"
+	"errors"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 )
 
 // Get returns the object of that name; nil when there is none.
@@ -20,18 +23,35 @@ func Get[T any, P apply.Object[T]](ctx context.Context, c client.Reader, name ty
 	return object, nil
 }
 
-// indexService finds EndpointSlices by the Service they belong to, whoever
-// manages them.
-const indexService = "service"
+const (
+	// indexService finds EndpointSlices by the Service they belong to, whoever
+	// manages them.
+	indexService = "service"
+	// indexJoined finds ServiceExports by identity.JoinedName.
+	indexJoined = "joinedName"
+)
 
-// Index prepares a cache for SlicesOf.
+// Index prepares a cache for SlicesOf and ExportsJoined.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexService, func(object client.Object) []string {
-		if name := object.GetLabels()[discoveryv1.LabelServiceName]; name != "" {
-			return []string{name}
-		}
-		return nil
-	})
+	return errors.Join(
+		indexer.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexService, func(object client.Object) []string {
+			if name := object.GetLabels()[discoveryv1.LabelServiceName]; name != "" {
+				return []string{name}
+			}
+			return nil
+		}),
+		indexer.IndexField(ctx, &mcsv1beta1.ServiceExport{}, indexJoined, func(object client.Object) []string {
+			return []string{identity.JoinedName(client.ObjectKeyFromObject(object))}
+		}),
+	)
+}
+
+// ExportsJoined returns the ServiceExports that meet in one name of the common
+// area (MEM-SE-6).
+func ExportsJoined(ctx context.Context, c client.Reader, joined string) ([]mcsv1beta1.ServiceExport, error) {
+	var list mcsv1beta1.ServiceExportList
+	err := c.List(ctx, &list, client.MatchingFields{indexJoined: joined})
+	return list.Items, err
 }
 
 // SlicesOf returns the EndpointSlices of a Service in this cluster.

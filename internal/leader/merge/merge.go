@@ -1,5 +1,6 @@
 // Package merge turns the exports of all members into imports, one Service at a
-// time. Whatever happens to any sibling wakes the whole (WK-22).
+// time. Whatever happens to any sibling wakes the whole (WK-22), and so does
+// what happens to an import of another Service that took its name.
 package merge
 
 import (
@@ -41,7 +42,7 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("merge").WithOptions(options).
 		Watches(&v1alpha1.ResourceExport{}, handler.EnqueueRequestsFromMapFunc(ofExport)).
-		Watches(&v1alpha1.ResourceImport{}, handler.EnqueueRequestsFromMapFunc(ofImport)).
+		Watches(&v1alpha1.ResourceImport{}, handler.EnqueueRequestsFromMapFunc(r.ofImport)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(ofSlice)).
 		Watches(&v1alpha1.MemberClusterAnnounce{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(membershipChanged())).
 		Complete(r)
@@ -116,7 +117,10 @@ func (r *Reconciler) apply(ctx context.Context, plan services.MergePlan) error {
 	return errors.Join(failures...)
 }
 
-const indexTuple = "tuple"
+const (
+	indexTuple  = "tuple"
+	indexJoined = "joinedName"
+)
 
 // Index prepares a cache for this loop.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
@@ -129,8 +133,16 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 			return keys
 		}
 	}
+	joined := func(object client.Object) []string {
+		var keys []string
+		for _, request := range ofExport(ctx, object) {
+			keys = append(keys, identity.JoinedName(request.NamespacedName))
+		}
+		return keys
+	}
 	return errors.Join(
 		indexer.IndexField(ctx, &v1alpha1.ResourceExport{}, indexTuple, key(ofExport)),
+		indexer.IndexField(ctx, &v1alpha1.ResourceExport{}, indexJoined, joined),
 		indexer.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexTuple, key(ofSlice)),
 	)
 }
@@ -140,9 +152,15 @@ func ofExport(_ context.Context, object client.Object) []reconcile.Request {
 	return ofTuple(spec.Kind, v1alpha1.KindService, spec.Namespace, spec.Name)
 }
 
-func ofImport(_ context.Context, object client.Object) []reconcile.Request {
+// ofImport maps an import to its Service, and to those whose import would have
+// the same name: they are refused while it is there (LDR-RE-3).
+func (r *Reconciler) ofImport(ctx context.Context, object client.Object) []reconcile.Request {
 	spec := object.(*v1alpha1.ResourceImport).Spec
-	return ofTuple(spec.Kind, v1alpha1.KindServiceImport, spec.Namespace, spec.Name)
+	keys := sets.New(ofTuple(spec.Kind, v1alpha1.KindServiceImport, spec.Namespace, spec.Name)...)
+	if joined, ok := identity.JoinedNameOf(object.GetName(), ""); ok {
+		keys.Insert(r.exported(ctx, client.MatchingFields{indexJoined: joined})...)
+	}
+	return keys.UnsortedList()
 }
 
 func ofTuple(kind, service, namespace, name string) []reconcile.Request {
@@ -162,8 +180,13 @@ func ofSlice(_ context.Context, object client.Object) []reconcile.Request {
 // all are the tuples of every export: how a member takes part decides which
 // representations each of them needs.
 func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.exported(ctx)
+}
+
+// exported are the tuples of some exports.
+func (r *Reconciler) exported(ctx context.Context, which ...client.ListOption) []reconcile.Request {
 	var exports v1alpha1.ResourceExportList
-	if err := r.Client.List(ctx, &exports, client.InNamespace(r.Namespace)); err != nil {
+	if err := r.Client.List(ctx, &exports, append(which, client.InNamespace(r.Namespace))...); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot list exports")
 		return nil
 	}

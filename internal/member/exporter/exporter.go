@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -40,7 +41,10 @@ type Reconciler struct {
 	Link   *remote.Link
 	Events events.EventRecorder
 	Mode   v1alpha1.EndpointIPType
-	Now    func() time.Time
+	// LookAgain is how often an export is tried again whose name is taken by
+	// another cluster, of which no watch tells.
+	LookAgain time.Duration
+	Now       func() time.Time
 }
 
 // SetupWithManager registers the loop.
@@ -49,7 +53,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		For(&mcsv1beta1.ServiceExport{}).
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.ofSlice)).
-		WatchesRawSource(r.Link.Watch(&v1alpha1.ResourceExport{}, ofExport)).
+		WatchesRawSource(r.Link.Watch(&v1alpha1.ResourceExport{}, r.ofExport)).
 		WatchesRawSource(r.Link.Watch(&discoveryv1.EndpointSlice{}, r.ofPublished)).
 		WatchesRawSource(r.Link.Moved(r.all)).
 		Complete(r)
@@ -71,12 +75,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		seen.settle()
 		return ctrl.Result{}, nil
 	}
-	plan := services.Export(seen.ExportObserved)
+	plan, again := services.Export(seen.ExportObserved), ctrl.Result{}
 	err = r.publish(ctx, seen.area, plan)
+	if apierrors.IsAlreadyExists(err) {
+		// The view is behind, or lacks what took the name: it shows exports of
+		// this member only.
+		again.RequeueAfter = r.LookAgain
+		if err = seen.observePast(ctx); err == nil {
+			plan = services.Export(seen.ExportObserved)
+			err = r.publish(ctx, seen.area, plan)
+		}
+	}
 	if err == nil {
 		seen.settle()
 	}
-	return apply.Result(ctrl.Result{}, errors.Join(err, r.report(ctx, seen, plan, err)))
+	return apply.Result(again, errors.Join(err, r.report(ctx, seen, plan, err)))
 }
 
 // idle tells that this is one of the many Services nobody exports.
@@ -129,6 +142,18 @@ func (o *observed) observeArea(ctx context.Context) (err error) {
 	return err
 }
 
+// observePast reads the names of this export past the view of the area.
+func (o *observed) observePast(ctx context.Context) (err error) {
+	read := func(name string) (*v1alpha1.ResourceExport, error) {
+		return local.Get[v1alpha1.ResourceExport](ctx, o.area.Direct, types.NamespacedName{Namespace: o.Area, Name: name})
+	}
+	if o.Published.Service, err = read(identity.ServiceExportName(o.Cluster, o.Tuple)); err != nil {
+		return err
+	}
+	o.Published.Endpoints, err = read(identity.EndpointsExportName(o.Cluster, o.Tuple))
+	return err
+}
+
 // publish writes what differs. Facts and endpoints go side by side: neither
 // waits for the other on its way to the importers.
 func (r *Reconciler) publish(ctx context.Context, area *remote.Area, plan services.ExportPlan) error {
@@ -156,7 +181,7 @@ func (r *Reconciler) report(ctx context.Context, seen observed, plan services.Ex
 	}
 	wanted := plan.Conditions
 	if failure != nil && !apply.IsStale(failure) {
-		wanted = failed(wanted, seen.area.Server)
+		wanted = failed(wanted, seen.area.Server, failure)
 	}
 	next := seen.Export.DeepCopy()
 	var changed bool
@@ -171,13 +196,21 @@ func (r *Reconciler) report(ctx context.Context, seen observed, plan services.Ex
 	return nil
 }
 
-// failed says on the ServiceExport that the leader's API server did not take the
-// export; the error itself, which may change from try to try, is in the log.
-func failed(conditions []metav1.Condition, server string) []metav1.Condition {
+// failed says on the ServiceExport that the export did not reach the leader: it
+// was refused, or there was no answer, in which case what the leader took before
+// is still served. The error itself, which may change from try to try, is in the
+// log.
+func failed(conditions []metav1.Condition, server string, failure error) []metav1.Condition {
 	for i := range conditions {
-		if c := &conditions[i]; c.Type == string(mcsv1beta1.ServiceExportConditionReady) {
+		c := &conditions[i]
+		switch {
+		case c.Type != string(mcsv1beta1.ServiceExportConditionReady):
+		case apierrors.ReasonForError(failure) != metav1.StatusReasonUnknown:
 			c.Status, c.Reason = metav1.ConditionFalse, string(mcsv1beta1.ServiceExportReasonFailed)
 			c.Message = fmt.Sprintf("the leader at %s refuses the export; the log of the member controller has its answer", server)
+		default:
+			c.Status, c.Reason = metav1.ConditionUnknown, string(mcsv1beta1.ServiceExportReasonPending)
+			c.Message = fmt.Sprintf("the leader at %s does not answer; the export is tried again", server)
 		}
 	}
 	return conditions
@@ -218,12 +251,25 @@ func (r *Reconciler) ofSlice(ctx context.Context, slice client.Object) []reconci
 	return []reconcile.Request{{NamespacedName: name}}
 }
 
-func ofExport(_ context.Context, object client.Object) []reconcile.Request {
+// ofExport maps an export of the common area to the Service it stands for, and
+// to those whose export would have the same name: they are told while it is in
+// their way, and take its place when it goes (MEM-SE-6).
+func (r *Reconciler) ofExport(ctx context.Context, object client.Object) []reconcile.Request {
 	spec := object.(*v1alpha1.ResourceExport).Spec
-	if spec.Kind != v1alpha1.KindService && spec.Kind != v1alpha1.KindEndpoints {
-		return nil
+	keys := sets.New[reconcile.Request]()
+	if spec.Kind == v1alpha1.KindService || spec.Kind == v1alpha1.KindEndpoints {
+		keys.Insert(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: spec.Namespace, Name: spec.Name}})
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: spec.Namespace, Name: spec.Name}}}
+	if joined, ok := identity.JoinedNameOf(object.GetName(), spec.ClusterID); ok {
+		meeting, err := local.ExportsJoined(ctx, r.Local, joined)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "Cannot list ServiceExports")
+		}
+		for i := range meeting {
+			keys.Insert(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&meeting[i])})
+		}
+	}
+	return keys.UnsortedList()
 }
 
 // ofPublished maps a slice of the common area to its tuple, if it is this member's.
@@ -255,7 +301,7 @@ func (r *Reconciler) all(ctx context.Context, area *remote.Area) []reconcile.Req
 		return nil
 	}
 	for i := range published {
-		keys.Insert(ofExport(ctx, &published[i])...)
+		keys.Insert(r.ofExport(ctx, &published[i])...)
 	}
 	slices, err := area.AllSlices(ctx)
 	if err != nil {

@@ -3,6 +3,7 @@ package identity
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -29,13 +30,32 @@ func EndpointsExportName(cluster string, service types.NamespacedName) string {
 // ServiceImportName names the ResourceImport of a merged Service:
 // <namespace>-<name>-service.
 func ServiceImportName(service types.NamespacedName) string {
-	return service.Namespace + "-" + service.Name + "-service"
+	return JoinedName(service) + "-service"
 }
 
 // EndpointsImportName names the ResourceImport of merged endpoints:
 // <namespace>-<name>-endpoints.
 func EndpointsImportName(service types.NamespacedName) string {
-	return service.Namespace + "-" + service.Name + "-endpoints"
+	return JoinedName(service) + "-endpoints"
+}
+
+// JoinedName is <namespace>-<name>, which the wire's names of imports, and with
+// the cluster those of exports, are made of. Dashes are allowed in both parts,
+// so two Services can meet in one: a-b/c and a/b-c.
+func JoinedName(service types.NamespacedName) string { return service.Namespace + "-" + service.Name }
+
+// JoinedNameOf reads it back from the name of an import, or of an export of
+// that cluster; ok is false for any other name.
+func JoinedNameOf(object, cluster string) (joined string, ok bool) {
+	if cluster != "" {
+		if object, ok = strings.CutPrefix(object, cluster+"-"); !ok {
+			return "", false
+		}
+	}
+	if joined, ok = strings.CutSuffix(object, "-service"); ok {
+		return joined, true
+	}
+	return strings.CutSuffix(object, "-endpoints")
 }
 
 const (
