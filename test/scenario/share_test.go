@@ -1,22 +1,13 @@
 package scenario_test
 
 import (
-	"os"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/lockstep-dev/lockstep/internal/lab/labtest"
 	"github.com/lockstep-dev/lockstep/test/scenario/fleet"
 )
-
-var clusters = labtest.Shared(labtest.Options{Clusters: []string{"leader", "east", "west"}})
-
-func TestMain(m *testing.M) { os.Exit(clusters.Main(m)) }
-
-var ports = []corev1.ServicePort{fleet.HTTP}
 
 // A Service exported in one cluster appears in the others, and goes with its export.
 func TestShareOneService(t *testing.T) {
