@@ -19,6 +19,22 @@ type Group struct {
 
 func (g Group) key() string { return string(g.AddressType) + " " + portsKey(g.Ports) }
 
+// without is the group without ports of these names. Endpoints whose every port
+// was refused serve nothing: a slice that listed them would count as backends
+// with readers that do not look at ports.
+func (g Group) without(refused []string) Group {
+	if len(refused) == 0 || len(g.Ports) == 0 {
+		return g
+	}
+	g.Ports = slices.DeleteFunc(slices.Clone(g.Ports), func(p discoveryv1.EndpointPort) bool {
+		return slices.Contains(refused, value(p.Name))
+	})
+	if len(g.Ports) == 0 {
+		g.Endpoints = nil
+	}
+	return g
+}
+
 // index maps the endpoints by key. Of one that is told twice (Kubernetes may
 // list an endpoint in two slices while it moves it) the ready one counts.
 func (g Group) index() map[string]*discoveryv1.Endpoint {

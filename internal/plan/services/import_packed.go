@@ -19,7 +19,7 @@ func (i importer) ownGroups() []Group {
 		return own
 	})
 	for k := range groups {
-		groups[k].Ports = withoutPorts(groups[k].Ports, i.refused(i.Cluster))
+		groups[k] = groups[k].without(i.refused(i.Cluster))
 	}
 	return i.ofFamilies(groups)
 }
@@ -35,7 +35,7 @@ func (i importer) wireGroups() []Group {
 		return own[keyOf(&g.Endpoints[0])] // one endpoint in each
 	})
 	for k := range groups {
-		groups[k].Ports = withoutPorts(groups[k].Ports, i.withheld)
+		groups[k] = groups[k].without(i.withheld)
 	}
 	return i.ofFamilies(groups)
 }

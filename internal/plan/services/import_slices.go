@@ -112,11 +112,8 @@ func (i importer) mirrored(source string) map[string]*Group {
 		if !ok {
 			continue
 		}
-		want[identity.ImportedSliceName(i.name, source, n)] = &Group{
-			AddressType: remote.AddressType,
-			Ports:       withoutPorts(remote.Ports, i.refused(source)),
-			Endpoints:   withoutBonds(remote.Endpoints),
-		}
+		group := Group{AddressType: remote.AddressType, Ports: remote.Ports, Endpoints: withoutBonds(remote.Endpoints)}.without(i.refused(source))
+		want[identity.ImportedSliceName(i.name, source, n)] = &group
 	}
 	return want
 }

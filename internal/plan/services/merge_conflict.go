@@ -76,7 +76,7 @@ func findConflict(contributions []contribution, out outcome) conflict {
 	}
 	if len(out.leftOut) > 0 {
 		reasons = append(reasons, string(mcsv1beta1.ServiceExportReasonIPFamilyConflict))
-		fields = append(fields, fmt.Sprintf("ipFamilies (%s, which %s does not have and is left out)", joinFamilies(out.spec.IPFamilies), quoted(out.leftOut)))
+		fields = append(fields, fmt.Sprintf("ipFamilies (%s; left out for having none of these: %s)", joinFamilies(out.spec.IPFamilies), quoted(out.leftOut)))
 	}
 	if len(reasons) == 0 {
 		return conflict{}
@@ -121,11 +121,11 @@ func joinFamilies(families []corev1.IPFamily) string {
 	return strings.Join(words, " and ")
 }
 
-// quoted names clusters in a sentence: cluster "a" and cluster "b".
+// quoted names clusters in a sentence: cluster "a", cluster "b".
 func quoted(clusters []string) string {
 	words := make([]string, 0, len(clusters))
 	for _, c := range clusters {
 		words = append(words, fmt.Sprintf("cluster %q", c))
 	}
-	return strings.Join(words, " and ")
+	return strings.Join(words, ", ")
 }

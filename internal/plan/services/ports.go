@@ -68,16 +68,6 @@ func sameServicePorts(a, b []mcsv1beta1.ServicePort) bool {
 	})
 }
 
-// withoutPorts drops ports by name.
-func withoutPorts(ports []discoveryv1.EndpointPort, refused []string) []discoveryv1.EndpointPort {
-	if len(refused) == 0 {
-		return ports
-	}
-	return slices.DeleteFunc(slices.Clone(ports), func(p discoveryv1.EndpointPort) bool {
-		return slices.Contains(refused, value(p.Name))
-	})
-}
-
 // sortedPorts is a set of ports in one order, with the API's defaults filled in.
 func sortedPorts(ports []discoveryv1.EndpointPort) []discoveryv1.EndpointPort {
 	sorted := make([]discoveryv1.EndpointPort, 0, len(ports))
