@@ -42,7 +42,9 @@ func TestKillAnythingAnytime(t *testing.T) {
 	w.create(t)
 	w.awaitConverged(t, 2*time.Minute)
 
-	watchers := watchSteady(t, w)
+	for _, watcher := range watchSteady(t, w) {
+		defer watcher.verdict(t) // also when the end is not what it should be
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), duration)
 	defer cancel()
 	var tasks sync.WaitGroup
@@ -52,9 +54,6 @@ func TestKillAnythingAnytime(t *testing.T) {
 
 	w.settle(t)
 	w.awaitConverged(t, 3*time.Minute)
-	for _, watcher := range watchers {
-		watcher.verdict(t)
-	}
 	w.awaitQuiet(t)
 }
 

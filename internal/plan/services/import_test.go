@@ -137,6 +137,17 @@ func TestMCS_TrafficOnlyWhereThePortIs(t *testing.T) {
 	o = imported(t, o)
 	equal(t, "the winner keeps its port", o.Slices[0].Ports, slicePorts("http:8080"))
 	equal(t, "the loser keeps the other", o.Slices[1].Ports, slicePorts("dns:53/UDP"))
+	equal(t, "and its endpoints", len(o.Slices[1].Endpoints), 1)
+}
+
+func TestMCS_WhoseEveryPortIsRefusedServesNothing(t *testing.T) {
+	o := importing(func(o *services.ImportObserved) {
+		o.Import = withFacts(importOf([]string{"east", "north"}, "http:80"), v1alpha1.MergeFacts{RefusedPorts: map[string][]string{"north": {"http"}}})
+		o.Remote = append(o.Remote, areaSlice("north", 0, slicePorts("http:81"), "10.3.0.1"))
+	})
+	o = imported(t, o)
+	equal(t, "the winner's endpoints", len(o.Slices[0].Endpoints), 1)
+	equal(t, "the loser's endpoints", len(o.Slices[1].Endpoints), 0)
 }
 
 func TestWK_53_OnlyWhatDiffersIsWritten(t *testing.T) {
