@@ -1,15 +1,11 @@
 package lab
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/lockstep-dev/lockstep/internal/proc"
 )
@@ -74,45 +70,4 @@ func (o UpOptions) startHost(spec *Spec, cluster string, held *claim) (*proc.Pro
 		command.Files = []*os.File{f}
 	}
 	return proc.Start(command)
-}
-
-// waitReady waits for all clusters and shows what they wait for.
-func (r *raise) waitReady(ctx context.Context) error {
-	names := r.spec.ClusterNames()
-	r.line.Passing("starting %s", strings.Join(names, ", "))
-	group, ctx := errgroup.WithContext(ctx)
-	for _, name := range names {
-		group.Go(func() error { return r.waitCluster(ctx, name) })
-	}
-	return group.Wait()
-}
-
-// waitCluster waits for one cluster: first for its host, then for what runs there.
-func (r *raise) waitCluster(ctx context.Context, name string) error {
-	site, err := r.spec.site(name)
-	if err != nil {
-		return err
-	}
-	host := remote{cluster: name, socket: site.socket()}
-	if p := r.hosts[name]; p != nil {
-		if err := p.WaitReady(ctx, host.reachable); err != nil {
-			return err
-		}
-	}
-	if err := host.WaitReady(ctx); err != nil {
-		return err
-	}
-	if r.hosts[name] != nil {
-		r.line.Lasting("cluster %s is ready at %s", name, site.url(site.Ports.APIServer))
-	}
-	return nil
-}
-
-// reachable tells whether the host answers.
-func (r remote) reachable(ctx context.Context) error {
-	conn, err := dialSocket(ctx, r.socket)
-	if err != nil {
-		return err
-	}
-	return conn.Close()
 }

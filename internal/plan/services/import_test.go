@@ -146,7 +146,7 @@ func TestMCS_WhoseEveryPortIsRefusedServesNothing(t *testing.T) {
 		o.Remote = append(o.Remote, areaSlice("north", 0, slicePorts("http:81"), "10.3.0.1"))
 	})
 	o = imported(t, o)
-	equal(t, "the winner's endpoints", len(o.Slices[0].Endpoints), 1)
+	equal(t, "the winner's endpoints", len(o.Slices[0].Endpoints), 2)
 	equal(t, "the loser's endpoints", len(o.Slices[1].Endpoints), 0)
 }
 
