@@ -26,6 +26,9 @@ const (
 	workers = 16
 	// A look that failed is repeated after retryFirst, doubling to retryLast.
 	retryFirst, retryLast = 20 * time.Millisecond, 5 * time.Second
+	// callTimeout bounds a call to the API server on behalf of a Pod. A frozen
+	// server must not hold the worker for long: the Pod's processes wait too.
+	callTimeout = 3 * time.Second
 	// farewell is how long processes may take to end when the agent ends.
 	farewell = 2 * time.Second
 	// fieldManager is the name under which the agent writes.
@@ -141,7 +144,7 @@ func (a *Agent) work(ctx context.Context) {
 		again, err := a.reconcile(ctx, key)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			a.log.Debug("Pod is looked at again", "pod", key.String(), "error", err)
+			a.log.Debug("look at Pod failed, will be repeated", "pod", key.String(), "error", err)
 			a.queue.AddRateLimited(key)
 		default:
 			a.queue.Forget(key)
@@ -161,7 +164,7 @@ func (a *Agent) endProcesses() {
 	for _, p := range a.processes() {
 		ends.Go(func() {
 			if err := p.handle.Stop(ctx); err != nil {
-				a.log.Error("Process was not ended", "error", err)
+				a.log.Error("process was not ended", "error", err)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,9 @@ func TestDeployment(t *testing.T) {
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "seller"}},
 		b.deployment("web"),
 	)
+	begin := time.Now()
 	pod := b.readyPod("web")
+	t.Logf("created, and ready after %s", time.Since(begin).Round(time.Millisecond))
 
 	b.checkEnvironment(pod)
 	if got, err := b.ask(pod, "/arg?n=0"); err != nil || got != "blue" {
@@ -84,7 +87,7 @@ func (b *bench) changeConfigMap(pod *corev1.Pod) {
 
 func (b *bench) killAndRecover(pod *corev1.Pod) {
 	b.Helper()
-	before := b.process(pod)
+	before, begin := b.process(pod), time.Now()
 	if n, err := b.agent.Signal(b.namespace, "web", syscall.SIGKILL); n != 1 || err != nil {
 		b.Fatalf("Signal = %d, %v; want one process", n, err)
 	}
@@ -103,6 +106,7 @@ func (b *bench) killAndRecover(pod *corev1.Pod) {
 		}
 		return nil
 	})
+	b.Logf("killed, and ready again after %s", time.Since(begin).Round(time.Millisecond))
 	after := b.process(pod)
 	if after.PID == before.PID || after.Restarts != 1 {
 		b.Errorf("process before %+v, after %+v", before, after)
@@ -131,11 +135,12 @@ func (b *bench) rollOut(old *corev1.Pod) *corev1.Pod {
 
 func (b *bench) deleteDeployment(pod *corev1.Pod) {
 	b.Helper()
-	process := b.process(pod)
+	process, begin := b.process(pod), time.Now()
 	if err := b.client.AppsV1().Deployments(b.namespace).Delete(b.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	b.noPods("web")
+	b.Logf("deleted, and gone after %s", time.Since(begin).Round(time.Millisecond))
 	if alive(process.PID) {
 		b.Errorf("process %d of the deleted Pod is alive", process.PID)
 	}

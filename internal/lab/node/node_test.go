@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/lockstep-dev/lockstep/internal/lab"
 	"github.com/lockstep-dev/lockstep/internal/lab/labtest"
 	"github.com/lockstep-dev/lockstep/internal/lab/node"
 	"github.com/lockstep-dev/lockstep/internal/lab/node/podaddr"
@@ -45,6 +46,7 @@ const image = "registry.example/lockstep-dev/player:v1"
 // runs an agent of its own, so Pods of these tests choose their node by name.
 type bench struct {
 	*testing.T
+	east      *lab.Cluster
 	config    *rest.Config
 	cidr      netip.Prefix
 	client    kubernetes.Interface
@@ -58,7 +60,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	east := labtest.Cluster(t, cluster.Lab(t), "east")
-	b := &bench{T: t, config: east.RESTConfig(), cidr: spareRange(east.PodCIDR()), dir: t.TempDir()}
+	b := &bench{T: t, east: east, config: east.RESTConfig(), cidr: spareRange(east.PodCIDR()), dir: t.TempDir()}
 	b.config.QPS = -1
 	var err, errGeneric error
 	b.client, err = kubernetes.NewForConfig(b.config)

@@ -6,15 +6,19 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/lockstep-dev/lockstep/internal/lab"
 	"github.com/lockstep-dev/lockstep/internal/lab/node"
 	"github.com/lockstep-dev/lockstep/internal/lab/node/podaddr"
 )
@@ -133,6 +137,87 @@ func TestForcedDeletionEndsTheProcess(t *testing.T) {
 	if _, err := b.agent.Signal(b.namespace, "web", syscall.SIGTERM); err == nil || !strings.Contains(err.Error(), "no process") {
 		t.Errorf("Signal to a Pod that is gone = %v; want an error", err)
 	}
+}
+
+// The successor of a Pod removed by force has its name, and nothing else of it.
+func TestStatefulSetPodIsReplaced(t *testing.T) {
+	b := newBench(t)
+	labels := map[string]string{"app": "db"}
+	b.create(&appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "db"},
+		Spec: appsv1.StatefulSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: b.pod("db").Spec},
+		},
+	})
+	first := b.readyPod("db")
+	process := b.process(first)
+	b.delete(first, 0)
+	second := b.readyPod("db", first)
+	if second.Name != first.Name || second.Status.ContainerStatuses[0].RestartCount != 0 {
+		t.Errorf("the successor of %s is %s", first.Name, describe([]corev1.Pod{*second}))
+	}
+	if now := b.process(second); now.PID == process.PID || alive(process.PID) {
+		t.Errorf("process %d of the first Pod is alive; the second has %d", process.PID, now.PID)
+	}
+}
+
+// A foreign Pod that a finalizer keeps shows that it has ended: Job controllers
+// wait for that before they let go.
+func TestForeignPodWithFinalizerEnds(t *testing.T) {
+	b := newBench(t)
+	pod := b.pod("held")
+	pod.Spec.Containers[0].Image = "nginx"
+	pod.Finalizers = []string{"lab.example/held"}
+	b.create(pod)
+	pod = b.readyPod("held")
+	b.delete(pod, 30)
+	b.eventually("the Pod has failed", func(ctx context.Context) error {
+		pods, err := b.pods(ctx, "held")
+		if err != nil || len(pods) != 1 || pods[0].Status.Phase != corev1.PodFailed {
+			return fmt.Errorf("have %s, %w", describe(pods), err)
+		}
+		return nil
+	})
+	patch := []byte(`{"metadata":{"finalizers":null}}`)
+	if _, err := b.client.CoreV1().Pods(b.namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.noPods("held")
+}
+
+// While the API server answers nothing, processes are looked after as before.
+func TestFrozenAPIServer(t *testing.T) {
+	b := newBench(t)
+	b.create(b.pod("web"))
+	pod := b.readyPod("web")
+	if err := b.east.Pause(t.Context(), lab.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	thaw := sync.OnceValue(func() error { return b.east.Continue(context.Background(), lab.APIServer) })
+	t.Cleanup(func() { _ = thaw() })
+	for restarts := 1; restarts <= 2; restarts++ {
+		if _, err := b.agent.Signal(b.namespace, "web", syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		b.eventually("another process answers", func(context.Context) error {
+			if p := processesIn(b.agent, b.namespace); len(p) != 1 || p[0].Restarts != restarts {
+				return fmt.Errorf("there is %v", p)
+			}
+			_, err := b.ask(pod, "/env")
+			return err
+		})
+	}
+	if err := thaw(); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually("the Pod tells of both restarts", func(ctx context.Context) error {
+		pods, err := b.pods(ctx, "web")
+		if err != nil || len(pods) != 1 || !isReady(&pods[0]) || pods[0].Status.ContainerStatuses[0].RestartCount != 2 {
+			return fmt.Errorf("have %s, %w", describe(pods), err)
+		}
+		return nil
+	})
 }
 
 // A new agent finds the Pods of the old one, starts their processes again, and

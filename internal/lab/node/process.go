@@ -42,7 +42,7 @@ func (a *Agent) act(ctx context.Context, seen *observed, action podstate.Action)
 
 func (a *Agent) signal(c *process, sig syscall.Signal) {
 	if err := c.handle.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		a.log.Error("Process could not be signalled", "error", err)
+		a.log.Error("process could not be signalled", "error", err)
 	}
 }
 
@@ -68,6 +68,7 @@ func (a *Agent) start(ctx context.Context, seen *observed, container *corev1.Con
 	probes, stopProbes := context.WithCancel(ctx)
 	c := &process{container: container.Name, handle: handle, stopProbes: stopProbes}
 	local.began(c)
+	a.log.Debug("process started", "pod", local.key.String(), "container", c.container, "pid", handle.Pid())
 	a.background.Go(func() { a.await(local, c, container.TerminationMessagePolicy) })
 	a.startProbes(probes, seen, c, container)
 	return true
@@ -78,6 +79,7 @@ func (a *Agent) await(local *localPod, c *process, policy corev1.TerminationMess
 	<-c.handle.Done()
 	c.stopProbes()
 	local.ended(c, time.Now(), policy)
+	a.log.Info("process ended", "pod", local.key.String(), "container", c.container, "pid", c.handle.Pid(), "how", c.handle.Exit().Summary())
 	a.queue.Add(local.key)
 }
 

@@ -63,6 +63,8 @@ func (a *Agent) bind(ctx context.Context, pod *corev1.Pod) error {
 	if chosen, ok := pod.Spec.NodeSelector[corev1.LabelHostname]; ok && chosen != a.options.Name {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	err := a.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: a.options.Name},
@@ -95,6 +97,8 @@ func (a *Agent) remove(ctx context.Context, pod *corev1.Pod) error {
 	}
 	options := metav1.NewDeleteOptions(0)
 	options.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	return a.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *options)
 }
 

@@ -33,7 +33,7 @@ func (a *Agent) beat(ctx context.Context) {
 	for {
 		next := beatInterval
 		if err := a.register(ctx, started); err != nil && ctx.Err() == nil {
-			a.log.Warn("Node could not be renewed", "error", err)
+			a.log.Warn("node could not be renewed", "error", err)
 			next = beatRetry
 		}
 		select {
@@ -45,6 +45,8 @@ func (a *Agent) beat(ctx context.Context) {
 }
 
 func (a *Agent) register(ctx context.Context, started time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, beatInterval)
+	defer cancel()
 	name := a.options.Name
 	version, err := a.client.Discovery().ServerVersion()
 	if err != nil {

@@ -26,6 +26,8 @@ func (a *Agent) report(ctx context.Context, seen *observed, plan podstate.Plan) 
 	if err != nil || patch == nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	written, err := a.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
 		metav1.PatchOptions{FieldManager: fieldManager}, "status")
 	if err != nil {

@@ -34,7 +34,7 @@ func (a *Agent) tokens(ctx context.Context, o *observed) (map[volume.TokenSpec]s
 			case err == nil:
 				current = fresh
 			case now.Before(current.expires): // still good: keep it, and try again
-				a.log.Warn("Token was not renewed", "pod", o.local.key.String(), "error", err)
+				a.log.Warn("token was not renewed", "pod", o.local.key.String(), "error", err)
 				current.renew = now.Add(tokenRetry)
 			default:
 				return nil, err
@@ -57,6 +57,8 @@ func (a *Agent) requestToken(ctx context.Context, o *observed, spec volume.Token
 	if spec.Audience != "" {
 		request.Spec.Audiences = []string{spec.Audience}
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	issued := time.Now()
 	answer, err := a.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
 	if err != nil {
