@@ -29,7 +29,7 @@ type property struct {
 var properties = []property{
 	{mcsv1beta1.ServiceExportReasonPortConflict,
 		func(w, c contribution) bool { return sameServicePorts(w.ports, c.ports) },
-		func(o outcome) string { return "ports (all that do not contradict are served)" }},
+		servedPorts},
 	{mcsv1beta1.ServiceExportReasonTypeConflict,
 		func(w, c contribution) bool { return w.facts.Type == c.facts.Type },
 		func(o outcome) string { return fmt.Sprintf("type (%s is used)", o.spec.Type) }},
@@ -91,9 +91,26 @@ func findConflict(contributions []contribution, out outcome) conflict {
 // why the first contribution wins.
 func why(contributions []contribution) string {
 	if contributions[0].facts.Created.Equal(&contributions[1].facts.Created) {
-		return "because of the oldest exports, which are equally old, its cluster ID sorts first"
+		return "because it sorts first among equally old exports"
 	}
 	return "because its export is the oldest"
+}
+
+// servedPorts lists what the import has, and what contradicts it.
+func servedPorts(o outcome) string {
+	var served, refused []string
+	for _, p := range o.spec.Ports {
+		served = append(served, strings.TrimSpace(fmt.Sprintf("%s %d/%s", p.Name, p.Port, p.Protocol)))
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(o.facts.RefusedPorts)) {
+		for _, port := range o.facts.RefusedPorts[cluster] {
+			refused = append(refused, fmt.Sprintf("%q of cluster %q", port, cluster))
+		}
+	}
+	if len(refused) == 0 {
+		return fmt.Sprintf("ports (all are served: %s)", strings.Join(served, ", "))
+	}
+	return fmt.Sprintf("ports (served: %s; contradicting that, and not served: %s)", strings.Join(served, ", "), strings.Join(refused, ", "))
 }
 
 // sameAffinityConfig is a question only between two exports that both have

@@ -211,7 +211,7 @@ func TestWK_44_NoCommonFamily(t *testing.T) {
 	equal(t, "families", specIn(plan).IPFamilies, []corev1.IPFamily{"IPv6"})
 	equal(t, "accepted", acceptedIn(plan), []string{"east", "north"})
 	equal(t, "its ports are not served", specIn(plan).Ports, importPorts("http:80"))
-	equal(t, "message", messageOf(plan, "east-shop-cart-service", 1), "the exports of this Service disagree on ports (all that do not contradict are served), "+
+	equal(t, "message", messageOf(plan, "east-shop-cart-service", 1), "the exports of this Service disagree on ports (all are served: http 80/TCP), "+
 		`ipFamilies (IPv6; left out for having none of these: cluster "west"): cluster "east" decides, because its export is the oldest`)
 	conflict := "Conflict/True/PortConflict,IPFamilyConflict"
 	equal(t, "all hear of it, and the one left out is not merged", fates(plan), map[string][]string{
