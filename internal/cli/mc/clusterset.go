@@ -35,7 +35,7 @@ func needNamespace(ctx context.Context, c client.Client, what, name, next string
 	err := c.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return failed(what, next, fmt.Errorf("Namespace %q does not exist in this cluster", name)) //nolint:staticcheck // a kind
+		return failed(what, next, fmt.Errorf("this cluster has no Namespace %q", name))
 	case apierrors.IsForbidden(err):
 		return nil // not allowed to look; the writes that follow will tell
 	default:

@@ -23,6 +23,8 @@ export Services to it and import from it. The way to one:
 	command.AddCommand(
 		newInit(shell),
 		newCreate(shell),
+		newDelete(shell),
+		newDestroy(shell),
 		newGet(shell),
 		newJoin(shell),
 		newLeave(shell),

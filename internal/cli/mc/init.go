@@ -121,7 +121,7 @@ func (o InitOptions) differs(present *v1alpha2.ClusterSet) error {
 		What: o.what() + fmt.Sprintf(" for leader %q", o.ClusterID),
 		Why: fmt.Sprintf("the Namespace has ClusterSet %q of cluster %q with leader %q",
 			present.Name, present.Spec.ClusterID, leaderOf(present).ClusterID),
-		Next: "repeat the command with the present names, choose another Namespace, or destroy the present ClusterSet first",
+		Next: "repeat the command with the present names, choose another Namespace, or end the present one first: lockstep mc destroy",
 		Rule: "ADM-CS-1",
 	}
 }

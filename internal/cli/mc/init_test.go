@@ -69,7 +69,7 @@ func TestInitRefusesAnotherClusterSet(t *testing.T) {
 func TestInitNeedsTheNamespace(t *testing.T) {
 	c, _ := cluster(t)
 	_, err := Init(t.Context(), c, InitOptions{Namespace: "nowhere", ClusterSet: "fleet", ClusterID: "hub"})
-	wantError(t, err, exit.Failed, `Namespace "nowhere" does not exist`, "kubectl create namespace nowhere")
+	wantError(t, err, exit.Failed, `no Namespace "nowhere"`, "kubectl create namespace nowhere")
 }
 
 func TestInitWaitsForTheLeaderController(t *testing.T) {

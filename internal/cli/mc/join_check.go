@@ -126,7 +126,7 @@ func (r *joinRun) checkPresentToken(ctx context.Context) error {
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	if apierrors.IsNotFound(err) {
 		return failed(r.what(), "apply the manifest made by \"lockstep mc create membertoken -o FILE\" there, or give it with --token-secret-file",
-			fmt.Errorf("Secret %q is not in Namespace %q", r.TokenSecretName, r.Namespace)) //nolint:staticcheck // a kind
+			fmt.Errorf("no Secret %q in Namespace %q", r.TokenSecretName, r.Namespace))
 	}
 	if err == nil {
 		err = joinfile.CheckToken(secret)

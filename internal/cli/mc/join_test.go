@@ -165,7 +165,7 @@ func TestJoinNeedsWhatItNames(t *testing.T) {
 		wrong := opts
 		wrong.Namespace = "nowhere"
 		_, err := Join(t.Context(), c, wrong)
-		wantError(t, err, exit.Failed, `Namespace "nowhere" does not exist`, "kubectl create namespace nowhere")
+		wantError(t, err, exit.Failed, `no Namespace "nowhere"`, "kubectl create namespace nowhere")
 	})
 	t.Run("the Secret", func(t *testing.T) {
 		wrong := opts

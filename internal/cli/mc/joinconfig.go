@@ -58,7 +58,7 @@ func tokenManifest(ctx context.Context, c client.Client, opts JoinConfigOptions)
 	if apierrors.IsNotFound(err) || (err == nil && secret.Type != corev1.SecretTypeServiceAccountToken) {
 		return nil, failed(fmt.Sprintf("cannot use member token %q", opts.MemberToken),
 			fmt.Sprintf("make it: lockstep mc create membertoken %s --cluster-id ID -n %s", opts.MemberToken, opts.Namespace),
-			fmt.Errorf("Namespace %q has no token Secret of that name", opts.Namespace)) //nolint:staticcheck // a kind
+			fmt.Errorf("no token Secret of that name in Namespace %q", opts.Namespace))
 	}
 	if err != nil {
 		return nil, err

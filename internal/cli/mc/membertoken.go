@@ -144,7 +144,7 @@ func (r *tokenRun) awaitToken(ctx context.Context) error {
 	})
 	if errors.Is(err, errNotYet) {
 		return waiting(r.what(), "see that kube-controller-manager of this cluster runs and signs tokens, then repeat the command",
-			fmt.Errorf("Secret %q got no token within %s", secret.Name, limit)) //nolint:staticcheck // a kind
+			fmt.Errorf("no token in Secret %q after %s", secret.Name, limit))
 	}
 	return explain(r.what(), err)
 }

@@ -124,7 +124,7 @@ func TestCreateMemberTokenRefuses(t *testing.T) {
 func TestCreateMemberTokenNeedsTheNamespace(t *testing.T) {
 	c, _ := cluster(t)
 	_, err := CreateMemberToken(t.Context(), c, eastToken("nowhere"))
-	wantError(t, err, exit.Failed, `Namespace "nowhere" does not exist`, "lockstep mc init")
+	wantError(t, err, exit.Failed, `no Namespace "nowhere"`, "lockstep mc init")
 }
 
 var errPlanted = errors.New("planted")
@@ -187,7 +187,7 @@ func TestCreateMemberTokenDoesNotWaitForever(t *testing.T) {
 	opts.Wait = time.Nanosecond
 	// The very first look may find the token; then there is nothing to see here.
 	if _, err := CreateMemberToken(t.Context(), c, opts); err != nil {
-		wantError(t, err, exit.Waiting, "got no token", "kube-controller-manager")
+		wantError(t, err, exit.Waiting, "no token", "kube-controller-manager")
 		absent(t, c, ns, "east-token", &corev1.ServiceAccount{})
 	}
 }

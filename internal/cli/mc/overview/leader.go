@@ -17,15 +17,12 @@ type Leader struct {
 }
 
 func (p *page) leaderRow() Leader {
-	row := Leader{ClusterID: p.leader}
+	row := Leader{ClusterID: p.leader, Namespace: p.area}
 	if p.lead == nil {
-		if len(p.memberships) > 0 {
-			row.Namespace = p.memberships[0].set.Spec.Namespace
-		}
 		return row
 	}
 	set := p.lead.set
-	row.Context, row.Namespace, row.Ready = p.lead.cluster.Context, set.Namespace, overall(set)
+	row.Context, row.Ready = p.lead.cluster.Context, overall(set)
 	row.MembersReady, row.Members = set.Status.ReadyClusters, set.Status.TotalClusters
 	if !takenUp(set) {
 		p.problem("", fmt.Sprintf("no leader controller serves ClusterSet %q", p.name),

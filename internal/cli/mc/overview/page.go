@@ -39,7 +39,7 @@ func (p *page) take(c *Cluster) {
 	for i := range c.ClusterSets {
 		set := &c.ClusterSets[i]
 		switch {
-		case set.Name != p.name || leaderID(set) != p.leader:
+		case identify(set) != p.identity:
 		case isMember(set):
 			p.memberships = append(p.memberships, membership{set, c})
 		case p.lead == nil:

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 )
 
 // View is the page.
@@ -42,9 +44,17 @@ func (v View) Healthy() bool {
 	return len(v.Problems) == 0 && !slices.ContainsFunc(v.ClusterSets, func(s ClusterSet) bool { return len(s.Problems) > 0 })
 }
 
-// identity of a ClusterSet: two of one name under different leaders have
-// nothing to do with each other.
-type identity struct{ name, leader string }
+// identity of a ClusterSet: two of one name under different leaders, or in
+// different common areas, have nothing to do with each other.
+type identity struct{ name, leader, area string }
+
+func identify(set *v1alpha2.ClusterSet) identity {
+	id := identity{name: set.Name, leader: leaderID(set), area: set.Namespace}
+	if isMember(set) {
+		id.area = set.Spec.Namespace
+	}
+	return id
+}
 
 // New joins what was read. The order of the clusters does not matter; of two
 // contexts that lead to one cluster, the first by name counts.
@@ -81,11 +91,11 @@ func identities(clusters []Cluster) []identity {
 	var found []identity
 	for _, c := range clusters {
 		for i := range c.ClusterSets {
-			found = append(found, identity{c.ClusterSets[i].Name, leaderID(&c.ClusterSets[i])})
+			found = append(found, identify(&c.ClusterSets[i]))
 		}
 	}
 	slices.SortFunc(found, func(a, b identity) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.leader, b.leader))
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.leader, b.leader), cmp.Compare(a.area, b.area))
 	})
 	return slices.Compact(found)
 }

@@ -70,11 +70,11 @@ func (d document) secret() (*corev1.Secret, error) {
 // CheckToken tells why a Secret cannot serve as a member's credential.
 func CheckToken(secret *corev1.Secret) error {
 	if len(secret.Data[v1alpha1.TokenSecretTokenKey]) == 0 {
-		return fmt.Errorf("Secret %q has no key %q", secret.Name, v1alpha1.TokenSecretTokenKey)
+		return fmt.Errorf("no key %q in Secret %q", v1alpha1.TokenSecretTokenKey, secret.Name)
 	}
 	ca, found := secret.Data[v1alpha1.TokenSecretCAKey]
 	if !found {
-		return fmt.Errorf("Secret %q has no key %q", secret.Name, v1alpha1.TokenSecretCAKey)
+		return fmt.Errorf("no key %q in Secret %q", v1alpha1.TokenSecretCAKey, secret.Name)
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(ca) {
 		block, _ := pem.Decode(ca)

@@ -1,0 +1,115 @@
+package mc
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/cli/mc/internal/joinfile"
+)
+
+func TestWrongUse(t *testing.T) {
+	for name, bad := range map[string]struct {
+		args  []string
+		words []string
+	}{
+		"init without anything":           {[]string{"init"}, []string{"--namespace, --clusterset, --clusterid are missing"}},
+		"init with an argument":           {[]string{"init", "fleet"}, []string{`"fleet"`}},
+		"init with the flag that is gone": {[]string{"init", "-n", "common", "--create-token"}, []string{"--create-token is gone", "lockstep mc create membertoken NAME --cluster-id ID -n common"}},
+		"a token without a name":          {[]string{"create", "membertoken", "-n", "common", "--cluster-id", "east"}, []string{"NAME"}},
+		"a token without an ID":           {[]string{"create", "membertoken", "east", "-n", "common"}, []string{"--cluster-id is missing"}},
+		"two tokens":                      {[]string{"create", "membertoken", "east", "west"}, []string{"not 2"}},
+		"leave without a name":            {[]string{"leave"}, []string{"--clusterset is missing"}},
+		"destroy without a Namespace":     {[]string{"destroy", "--clusterset", "fleet"}, []string{"--namespace is missing"}},
+		"accept without a name":           {[]string{"accept-leader"}, []string{"--clusterset is missing"}},
+		"status in an unknown format":     {[]string{"status", "-o", "html"}, []string{"html", "json, yaml, wide"}},
+		"a join config that is none":      {[]string{"join", "-f", "/nowhere"}, []string{"/nowhere"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, _, err := command(t, nil, bad.args...)
+			wantError(t, err, exit.Usage, bad.words...)
+			if out != "" {
+				t.Errorf("stdout has %q", out)
+			}
+		})
+	}
+}
+
+func TestUnusableKubeconfigs(t *testing.T) {
+	_, _, err := command(t, nil, "status", "--kubeconfig", "/nowhere/config")
+	wantError(t, err, exit.Failed, "/nowhere/config")
+	path := write(t, "config", []byte("apiVersion: v1\nkind: Config\n"))
+	_, _, err = command(t, nil, "get", "clusterset", "--kubeconfig", path)
+	wantError(t, err, exit.Failed, "--kubeconfig")
+	_, _, err = command(t, nil, "get", "clusterset", "--kubeconfig", path, "--context", "missing")
+	wantError(t, err, exit.Failed, "missing", "get-contexts")
+}
+
+// TestTheWayToAMembership is the sequence of the help text, as it is typed.
+func TestTheWayToAMembership(t *testing.T) {
+	c, hub := cluster(t)
+	ns, dir := namespace(t, c, "area"), t.TempDir()
+	join, token := filepath.Join(dir, "join.yaml"), filepath.Join(dir, "east.yaml")
+	member := eastJoins(t, c)
+	for _, step := range []struct {
+		args []string
+		out  string
+	}{
+		{[]string{"init", "-n", ns, "--clusterset", "fleet", "--clusterid", "hub", "-j", join, "--leader-apiserver", "https://hub.example", "--wait", "0"}, "clusterset/fleet created\n"},
+		{[]string{"create", "membertoken", "east-token", "-n", ns, "--cluster-id", "east", "-o", token}, "serviceaccount/east-token created\nrolebinding/east-token created\nsecret/east-token created\n"},
+		{[]string{"join", "-f", join, "--clusterid", "east", "-n", member.Namespace, "--token-secret-file", token, "--wait", "0"}, "secret/east-token created\nclusterset/fleet created\n"},
+		{[]string{"leave", "--clusterset", "fleet", "-n", member.Namespace}, "clusterset/fleet deleted\nsecret/east-token deleted\n"},
+		{[]string{"delete", "membertoken", "east-token", "-n", ns}, "secret/east-token deleted\nrolebinding/east-token deleted\nserviceaccount/east-token deleted\n"},
+		{[]string{"destroy", "-n", ns, "--clusterset", "fleet"}, "clusterset/fleet deleted\n"},
+	} {
+		out, errOut, err := command(t, hub, step.args...)
+		if err != nil {
+			t.Fatalf("%v: %v", step.args, err)
+		}
+		same(t, step.out, out)
+		if strings.Contains(out+errOut, "eyJ") {
+			t.Errorf("%v printed a token", step.args)
+		}
+	}
+	if info, err := os.Stat(token); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the token file is %v, %v", info.Mode(), err)
+	}
+}
+
+func TestFilesOnStdoutComeAlone(t *testing.T) {
+	c, hub := cluster(t)
+	ns := namespace(t, c, "area")
+	out, _, err := command(t, hub, "init", "-n", ns, "--clusterset", "fleet", "--clusterid", "hub", "-j", "-", "--allow-loopback", "--wait", "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file, err := joinfile.Parse([]byte(out)); err != nil || file.Config.LeaderAPIServer != hub.RESTConfig().Host {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, _, err = command(t, hub, "create", "membertoken", "east-token", "-n", ns, "--cluster-id", "east", "-o", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := joinfile.ParseToken([]byte(out)); err != nil {
+		t.Error(err)
+	}
+	get(t, c, ns, "east-token", &corev1.Secret{})
+}
+
+func TestCompletion(t *testing.T) {
+	c, hub := cluster(t)
+	ns := namespace(t, c, "area")
+	if _, err := Init(t.Context(), c, InitOptions{Namespace: ns, ClusterSet: "completed", ClusterID: "hub"}); err != nil {
+		t.Fatal(err)
+	}
+	for flag, want := range map[string]string{"--clusterset": "completed", "--namespace": ns, "--context": "hub"} {
+		out, _, err := command(t, nil, "__complete", "leave", "--kubeconfig", hub.KubeconfigPath(), flag, "")
+		if err != nil || !strings.Contains(out, want+"\n") {
+			t.Errorf("%s offers %q, %v", flag, out, err)
+		}
+	}
+}
