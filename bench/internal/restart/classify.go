@@ -1,0 +1,113 @@
+package restart
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lockstep-dev/lockstep/bench/internal/journal"
+	"github.com/lockstep-dev/lockstep/bench/internal/requests"
+)
+
+// class says to whom a write counts.
+type class int
+
+const (
+	// others: components of Kubernetes and the node.
+	others class = iota
+	// ours: a controller's, of a kind that stays still while nothing happens.
+	ours
+	// announces and leases are written all the time: heartbeats.
+	announces
+	leases
+)
+
+const announceResource = "memberclusterannounces.multicluster.crd.antrea.io"
+
+// classify judges by the kind where no one else writes it, else by whether a
+// controller of Lockstep ever wrote to the object: rather a write too many is
+// counted than one too few.
+func classify(w journal.Write) class {
+	switch {
+	case w.Resource == "leases" && strings.HasPrefix(w.Name, "lockstep-"):
+		return leases
+	case w.Resource == announceResource:
+		return announces
+	case custom(w.Resource), slices.ContainsFunc(w.Managers, controller):
+		return ours
+	default:
+		return others
+	}
+}
+
+func custom(resource string) bool {
+	return strings.HasSuffix(resource, ".multicluster.crd.antrea.io") || strings.HasSuffix(resource, ".multicluster.x-k8s.io")
+}
+
+// controller tells the field managers of our controllers, which the API server
+// takes from their user agents.
+func controller(manager string) bool {
+	return manager == "lockstep-leader" || manager == "lockstep-member"
+}
+
+// Counts are what was written in all clusters together.
+type Counts struct {
+	// Writes of ours that nothing called for.
+	Writes int `json:"writes"`
+	// Fresh are those for the Service that was exported meanwhile.
+	Fresh int `json:"freshWrites"`
+	// Announces and Leases are heartbeats.
+	Announces int `json:"announces"`
+	Leases    int `json:"leases"`
+	// Others are of Kubernetes itself: Pods, their owners, their events.
+	Others int `json:"others"`
+	// Vain are requests on kinds our controllers write that reached an API
+	// server and changed nothing: refused, in conflict, or without a difference.
+	Vain int `json:"requestsInVain"`
+}
+
+// add counts the writes to one cluster and returns those nothing called for.
+func (c *Counts) add(writes []journal.Write, fresh string) (unwanted []journal.Write) {
+	for _, w := range writes {
+		switch classify(w) {
+		case others:
+			c.Others++
+		case announces:
+			c.Announces++
+		case leases:
+			c.Leases++
+		default:
+			if belongs(w, fresh) {
+				c.Fresh++
+				continue
+			}
+			c.Writes++
+			unwanted = append(unwanted, w)
+		}
+	}
+	return unwanted
+}
+
+// belongs tells whether an object is of the Service, whose name no other shares
+// and all names on the wire contain.
+func belongs(w journal.Write, service string) bool { return strings.Contains(w.Name, service) }
+
+// written are the built-in kinds that our controllers write, beside all kinds
+// of the multi-cluster API groups.
+var written = []string{"services", "endpointslices", "endpoints", "events"}
+
+// vain compares requests with what reached etcd, for the kinds that our
+// controllers write, whoever made the requests.
+func vain(writes []journal.Write, asked requests.Counts) (n int) {
+	counted := func(resource string) bool { return custom(resource) || slices.Contains(written, resource) }
+	for resource, requests := range asked {
+		if counted(resource) {
+			n += requests
+		}
+	}
+	for _, w := range writes {
+		if counted(w.Resource) {
+			n--
+		}
+	}
+	return n
+}

@@ -1,0 +1,180 @@
+// Package restart is experiment P10: what the end and the return of a
+// controller costs a ClusterSet that has a thousand imports and nothing to do.
+package restart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/lockstep-dev/lockstep/bench/internal/arrival"
+	"github.com/lockstep-dev/lockstep/bench/internal/journal"
+	"github.com/lockstep-dev/lockstep/bench/internal/machine"
+	"github.com/lockstep-dev/lockstep/bench/internal/report"
+	"github.com/lockstep-dev/lockstep/bench/internal/stage"
+)
+
+// Options of the experiment.
+type Options struct {
+	Runs, Imports int
+	// Window is how long writes are counted after a restart, at least; it should
+	// span more than one heartbeat of 10 s.
+	Window time.Duration
+	// Setting is said above the table.
+	Setting  string
+	Progress io.Writer
+}
+
+// quiet is how long nothing may be written before a restart, and at the end of
+// the window after it.
+const quiet = 3 * time.Second
+
+// patience with a ClusterSet that comes to rest, or with a thousand exports.
+const patience = 5 * time.Minute
+
+// manner is how a controller ends.
+type manner string
+
+const (
+	// killed: SIGKILL to the process of the active replica; its Pod starts it again.
+	killed manner = "killed"
+	// deleted: the Pod of the active replica is deleted; the other replica takes over.
+	deleted manner = "deleted"
+	// untouched: nothing ends. What is measured then is the measurement.
+	untouched manner = "untouched"
+)
+
+// attempt is one kind of trial; each is repeated in every run.
+type attempt struct {
+	role   string
+	of     func(*stage.Stage) *stage.Cluster
+	manner manner
+}
+
+// attempts of one run. A kill comes before the deletion of the same Pod, so that
+// every process that is killed is the first of its Pod: a node would delay a
+// second restart, which says nothing about the controller.
+var attempts = []attempt{
+	{"no controller", func(s *stage.Stage) *stage.Cluster { return s.Leader }, untouched},
+	{"leader", func(s *stage.Stage) *stage.Cluster { return s.Leader }, killed},
+	{"leader", func(s *stage.Stage) *stage.Cluster { return s.Leader }, deleted},
+	{"exporting member", func(s *stage.Stage) *stage.Cluster { return s.East }, killed},
+	{"exporting member", func(s *stage.Stage) *stage.Cluster { return s.East }, deleted},
+	{"importing member", func(s *stage.Stage) *stage.Cluster { return s.West }, killed},
+	{"importing member", func(s *stage.Stage) *stage.Cluster { return s.West }, deleted},
+}
+
+func (a attempt) String() string { return a.role + " " + string(a.manner) }
+
+// bench is what all trials have in common.
+type bench struct {
+	*stage.Stage
+	journals map[*stage.Cluster]*journal.Journal
+	window   time.Duration
+}
+
+// Measure does all runs.
+func Measure(ctx context.Context, s *stage.Stage, o Options) (result report.Result, err error) {
+	result = report.Result{
+		Experiment: "P10", Title: fmt.Sprintf("restart of every controller with %d imports in each of two members", o.Imports),
+		Setting: o.Setting, Begun: time.Now(),
+	}
+	if err := fill(ctx, s, o); err != nil {
+		return result, err
+	}
+	b := &bench{Stage: s, journals: map[*stage.Cluster]*journal.Journal{}, window: o.Window}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if err := b.open(ctx); err != nil {
+		return result, err
+	}
+	var trials []Trial
+	for i := range o.Runs {
+		result.Loads = append(result.Loads, machine.Load())
+		for n, a := range attempts {
+			trial, err := b.try(ctx, a, fmt.Sprintf("fresh-%d-%d", i, n))
+			if err != nil {
+				return result, fmt.Errorf("run %d, %s: %w", i+1, a, err)
+			}
+			trial.Run = i + 1
+			trials = append(trials, trial)
+			fmt.Fprintf(o.Progress, "P10 run %d of %d: %s\n", i+1, o.Runs, trial)
+		}
+	}
+	result.Rows, result.Notes, result.Raw = rows(trials), notes(trials, o.Imports), trials
+	return result, nil
+}
+
+// fill exports what the restarts will find.
+func fill(ctx context.Context, s *stage.Stage, o Options) (err error) {
+	names := stage.Names("kept", o.Imports)
+	if err := s.MakeNamespace(ctx); err != nil {
+		return err
+	}
+	if err := s.East.Serve(ctx, names...); err != nil {
+		return err
+	}
+	book, err := arrival.Open(ctx, append(arrival.End(s.East), arrival.End(s.West)...)...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, book.Close()) }()
+	begun := time.Now()
+	if err := s.East.Export(ctx, names...); err != nil {
+		return err
+	}
+	err = book.Await(ctx, patience, names, arrival.Import, arrival.Slice)
+	fmt.Fprintf(o.Progress, "P10: %d exports are imported after %.1f s\n", len(names), time.Since(begun).Seconds())
+	return err
+}
+
+func (b *bench) open(ctx context.Context) error {
+	for _, c := range b.Clusters() {
+		etcd, err := c.Etcd()
+		if err != nil {
+			return err
+		}
+		if b.journals[c], err = journal.Open(ctx, etcd); err != nil {
+			return fmt.Errorf("cluster %q: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) close() (err error) {
+	for _, j := range b.journals {
+		if j != nil {
+			err = errors.Join(err, j.Close())
+		}
+	}
+	return err
+}
+
+// settle waits until all controllers are whole and have nothing to write.
+func (b *bench) settle(ctx context.Context) error {
+	for _, c := range b.Clusters() {
+		if err := c.AwaitWhole(ctx); err != nil {
+			return err
+		}
+	}
+	return b.calm(ctx)
+}
+
+// calm waits until no controller has written anything for a while but what it
+// writes all the time.
+func (b *bench) calm(ctx context.Context) error {
+	begun := time.Now()
+	return stage.Until(ctx, patience, "a ClusterSet at rest", func(context.Context) error {
+		for c, j := range b.journals {
+			last := j.Last(func(w journal.Write) bool { return classify(w) == ours })
+			if last.Before(begun) {
+				last = begun
+			}
+			if since := time.Since(last); since < quiet {
+				return fmt.Errorf("a controller wrote in %q %s ago", c.Name, since.Round(time.Millisecond))
+			}
+		}
+		return nil
+	})
+}

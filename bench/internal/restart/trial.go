@@ -1,0 +1,181 @@
+package restart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-dev/lockstep/bench/internal/arrival"
+	"github.com/lockstep-dev/lockstep/bench/internal/figure"
+	"github.com/lockstep-dev/lockstep/bench/internal/journal"
+	"github.com/lockstep-dev/lockstep/bench/internal/machine"
+	"github.com/lockstep-dev/lockstep/bench/internal/requests"
+	"github.com/lockstep-dev/lockstep/bench/internal/stage"
+	"github.com/lockstep-dev/lockstep/bench/internal/vigil"
+)
+
+// Trial is one restart.
+type Trial struct {
+	Run    int     `json:"run"`
+	Role   string  `json:"role"`
+	Manner manner  `json:"manner"`
+	Load   float64 `json:"load"`
+	// Gone is when the process had ended, Synced when a Service exported at that
+	// moment was imported, complete with its endpoint; in milliseconds since the
+	// signal was sent or the deletion requested.
+	Gone   float64 `json:"goneMs"`
+	Synced float64 `json:"syncedMs"`
+	// Seconds writes were counted.
+	Seconds float64 `json:"seconds"`
+	Counts
+	// Unwanted are the writes that make up Writes.
+	Unwanted []journal.Write `json:"unwanted,omitempty"`
+	// Imports with ready endpoints that were watched, and what they lost.
+	Imports int          `json:"imports"`
+	Lost    []vigil.Loss `json:"lost,omitempty"`
+}
+
+func (t Trial) String() string {
+	return fmt.Sprintf("%s %s: %d writes, %d requests in vain, synced after %.0f ms, %d lost", t.Role, t.Manner, t.Writes, t.Vain, t.Synced, len(t.Lost))
+}
+
+// try is one trial: rest, end a controller, export at once, count until there
+// is rest again.
+func (b *bench) try(ctx context.Context, a attempt, fresh string) (t Trial, err error) {
+	t = Trial{Role: a.role, Manner: a.manner}
+	if err := b.East.Serve(ctx, fresh); err != nil {
+		return t, err
+	}
+	if err := b.settle(ctx); err != nil {
+		return t, err
+	}
+	t.Load = machine.Load()
+	book, err := arrival.Open(ctx, arrival.End(b.West)...)
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, book.Close()) }()
+	watch, err := vigil.Keep(ctx, b.East, b.West)
+	if err != nil {
+		return t, err
+	}
+	t.Imports = watch.Imports()
+	window, err := b.count(ctx, fresh, func() error { return b.strike(ctx, a, fresh, book, &t) })
+	lost, lostErr := watch.End()
+	if err = errors.Join(err, lostErr); err != nil {
+		return t, err
+	}
+	t.Lost, t.Counts, t.Unwanted, t.Seconds = lost, window.Counts, window.unwanted, window.seconds
+	if err := b.Unexport(ctx, b.East, fresh); err != nil {
+		return t, err
+	}
+	return t, b.East.Retire(ctx, fresh)
+}
+
+// strike ends the active replica and exports a Service the moment it is gone:
+// before, it might still carry the export itself.
+func (b *bench) strike(ctx context.Context, a attempt, fresh string, book *arrival.Book, t *Trial) error {
+	c := a.of(b.Stage)
+	active, err := c.Active(ctx)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	switch a.manner {
+	case killed:
+		err = errors.Join(syscall.Kill(active.PID, syscall.SIGKILL), gone(ctx, active.PID))
+	case deleted:
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: active.Pod.Namespace, Name: active.Pod.Name}}
+		err = errors.Join(c.Delete(ctx, pod), gone(ctx, active.PID))
+	}
+	if err != nil {
+		return err
+	}
+	t.Gone = figure.Milliseconds(time.Since(begun))
+	if err := b.East.Export(ctx, fresh); err != nil {
+		return err
+	}
+	if err := book.Await(ctx, patience, []string{fresh}, arrival.Import, arrival.Slice); err != nil {
+		return err
+	}
+	for _, point := range []arrival.Point{arrival.Import, arrival.Slice} {
+		t.Synced = max(t.Synced, figure.Milliseconds(book.Times(fresh)[point].Sub(begun)))
+	}
+	return nil
+}
+
+// gone waits until a process does not exist.
+func gone(ctx context.Context, pid int) error {
+	for syscall.Kill(pid, 0) == nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// window is what was written while something happened, and for a while after.
+type window struct {
+	Counts
+	unwanted []journal.Write
+	seconds  float64
+}
+
+// count counts all writes from before do until the ClusterSet is at rest.
+func (b *bench) count(ctx context.Context, fresh string, do func() error) (w window, err error) {
+	marks, before := map[*stage.Cluster]int64{}, map[*stage.Cluster]requests.Counts{}
+	for _, c := range b.Clusters() {
+		if before[c], err = requests.Read(ctx, c.Config); err != nil {
+			return w, err
+		}
+		if marks[c], err = b.journals[c].Mark(ctx); err != nil {
+			return w, err
+		}
+	}
+	begun := time.Now()
+	if err := do(); err != nil {
+		return w, err
+	}
+	if err := sleep(ctx, b.window-time.Since(begun)); err != nil {
+		return w, err
+	}
+	if err := b.calm(ctx); err != nil {
+		return w, err
+	}
+	w.seconds = time.Since(begun).Seconds()
+	for _, c := range b.Clusters() {
+		j := b.journals[c]
+		end, err := j.Mark(ctx)
+		if err != nil {
+			return w, err
+		}
+		after, err := requests.Read(ctx, c.Config)
+		if err != nil {
+			return w, err
+		}
+		writes, err := j.Between(marks[c], end)
+		if err != nil {
+			return w, fmt.Errorf("cluster %q: %w", c.Name, err)
+		}
+		w.unwanted = append(w.unwanted, w.add(writes, fresh)...)
+		w.Vain += vain(writes, after.Since(before[c]))
+		j.Forget(end)
+	}
+	return w, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

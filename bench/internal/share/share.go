@@ -1,0 +1,206 @@
+// Package share is experiment P1: how long after an export a client in another
+// cluster can use it, when nothing else is going on.
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lockstep-dev/lockstep/bench/internal/arrival"
+	"github.com/lockstep-dev/lockstep/bench/internal/figure"
+	"github.com/lockstep-dev/lockstep/bench/internal/machine"
+	"github.com/lockstep-dev/lockstep/bench/internal/report"
+	"github.com/lockstep-dev/lockstep/bench/internal/stage"
+)
+
+// Options of the experiment.
+type Options struct {
+	Runs, Exports int
+	// Setting is said above the table.
+	Setting string
+	// Profiles is the folder for CPU profiles of the last run; empty takes none.
+	Profiles string
+	Progress io.Writer
+}
+
+const (
+	// warmUp exports precede those that count, so that no run measures the
+	// first use of a connection or of a cold cache.
+	warmUp = 10
+	// rest lets the trailing status writes of one export end before the next,
+	// so that each meets an idle ClusterSet.
+	rest = 50 * time.Millisecond
+	// patience with one export.
+	patience = time.Minute
+)
+
+// Trip is one export. All times are milliseconds since the request that created
+// the ServiceExport was begun, except for the floors.
+type Trip struct {
+	Created float64                   `json:"created"` // the request was answered
+	Points  map[arrival.Point]float64 `json:"points"`
+	// Floor is how long the creation of a ConfigMap took right after, in the
+	// leader and in the importing cluster.
+	LeaderFloor float64 `json:"leaderFloor"`
+	WestFloor   float64 `json:"westFloor"`
+}
+
+// complete is when a client in the importing cluster has all it needs.
+func (t Trip) complete() float64 { return max(t.Points[arrival.Import], t.Points[arrival.Slice]) }
+
+// Run is one series of exports.
+type Run struct {
+	Trips []Trip `json:"trips"`
+	// CPU seconds by kind of process, for the whole run.
+	CPU map[string]float64 `json:"cpuSeconds"`
+}
+
+// Measure does all runs.
+func Measure(ctx context.Context, s *stage.Stage, o Options) (report.Result, error) {
+	result := report.Result{
+		Experiment: "P1", Title: fmt.Sprintf("%d exports one after another, leader and two members, idle", o.Exports),
+		Setting: o.Setting, Begun: time.Now(),
+	}
+	if err := s.MakeNamespace(ctx); err != nil {
+		return result, err
+	}
+	var runs []Run
+	for i := range o.Runs {
+		result.Loads = append(result.Loads, machine.Load())
+		profiles := ""
+		if i == o.Runs-1 {
+			profiles = o.Profiles
+		}
+		run, err := once(ctx, s, fmt.Sprintf("p1-%d", i), o.Exports, profiles)
+		if err != nil {
+			return result, fmt.Errorf("run %d: %w", i+1, err)
+		}
+		runs = append(runs, run)
+		fmt.Fprintf(o.Progress, "P1 run %d of %d: %s\n", i+1, o.Runs, run)
+	}
+	result.Rows, result.Raw = rows(runs), runs
+	return result, nil
+}
+
+// once is one run. Its Services have names of their own, so that nothing late
+// of an earlier run is taken for an arrival in this one.
+func once(ctx context.Context, s *stage.Stage, prefix string, exports int, profiles string) (run Run, err error) {
+	names := stage.Names(prefix, warmUp+exports)
+	if err := s.East.Serve(ctx, names...); err != nil {
+		return run, err
+	}
+	book, err := arrival.Open(ctx, arrival.Road(s)...)
+	if err != nil {
+		return run, err
+	}
+	defer func() { err = errors.Join(err, book.Close()) }()
+	for _, name := range names[:warmUp] {
+		if _, err := travel(ctx, s, book, name); err != nil {
+			return run, err
+		}
+	}
+	var profiling errgroup.Group
+	if profiles != "" {
+		profiling.Go(func() error { return profile(ctx, s, profiles) })
+	}
+	before, err := s.CPU(ctx)
+	if err != nil {
+		return run, err
+	}
+	for _, name := range names[warmUp:] {
+		trip, err := travel(ctx, s, book, name)
+		if err != nil {
+			return run, err
+		}
+		run.Trips = append(run.Trips, trip)
+	}
+	after, err := s.CPU(ctx)
+	if err != nil {
+		return run, err
+	}
+	run.CPU = stage.Spent(before, after)
+	return run, errors.Join(profiling.Wait(), clear(ctx, s, names))
+}
+
+// travel exports one Service and follows it to the end of its road, then
+// measures the floor while the ClusterSet rests.
+func travel(ctx context.Context, s *stage.Stage, book *arrival.Book, name string) (Trip, error) {
+	begun := time.Now()
+	if err := s.East.Export(ctx, name); err != nil {
+		return Trip{}, err
+	}
+	trip := Trip{Created: figure.Milliseconds(time.Since(begun)), Points: map[arrival.Point]float64{}}
+	if err := book.Await(ctx, patience, []string{name}, arrival.Import, arrival.Slice, arrival.Told); err != nil {
+		return trip, err
+	}
+	for point, at := range book.Times(name) {
+		trip.Points[point] = figure.Milliseconds(at.Sub(begun))
+	}
+	if err := pause(ctx); err != nil {
+		return trip, err
+	}
+	var err error
+	if trip.LeaderFloor, err = floor(ctx, s.Leader, stage.Area, name); err != nil {
+		return trip, err
+	}
+	if trip.WestFloor, err = floor(ctx, s.West, stage.Namespace, name); err != nil {
+		return trip, err
+	}
+	return trip, pause(ctx)
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(rest):
+		return nil
+	}
+}
+
+var floorLabels = map[string]string{"lockstep-bench": "floor"}
+
+// floor is the least that anything in a cluster costs: one small write.
+func floor(ctx context.Context, c *stage.Cluster, namespace, name string) (float64, error) {
+	object := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: floorLabels},
+		Data:       map[string]string{"key": "value"},
+	}
+	begun := time.Now()
+	err := c.Create(ctx, object)
+	return figure.Milliseconds(time.Since(begun)), err
+}
+
+// clear leaves the ClusterSet as it was before the run.
+func clear(ctx context.Context, s *stage.Stage, names []string) error {
+	for namespace, c := range map[string]*stage.Cluster{stage.Area: s.Leader, stage.Namespace: s.West} {
+		err := c.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(namespace), client.MatchingLabels(floorLabels))
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.Unexport(ctx, s.East, names...); err != nil {
+		return err
+	}
+	return s.East.Retire(ctx, names...)
+}
+
+// profileSpan is shorter than any full run.
+const profileSpan = 15 * time.Second
+
+func profile(ctx context.Context, s *stage.Stage, folder string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, c := range s.Clusters() {
+		group.Go(func() error { return c.Profile(ctx, profileSpan, filepath.Join(folder, "P1-"+c.Name+".pprof")) })
+	}
+	return group.Wait()
+}
