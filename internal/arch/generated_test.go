@@ -16,7 +16,7 @@ import (
 // the one command of generate.go runs in a copy of what it reads and writes.
 func TestGeneratedFilesAreFresh(t *testing.T) {
 	root := tree(t).Root
-	if out, err := goCommand(filepath.Join(root, "tools", "gen"), "list", "-deps", "tool"); err != nil {
+	if out, err := goCommand(t, filepath.Join(root, "tools", "gen"), "list", "-deps", "tool"); err != nil {
 		t.Skipf("the generator's modules cannot be had here: %v\n%s", err, out)
 	}
 	scratch := t.TempDir()
@@ -32,7 +32,7 @@ func TestGeneratedFilesAreFresh(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out, err := goCommand(scratch, "generate", "-tags=generate", "-run=controller-gen", "."); err != nil {
+	if out, err := goCommand(t, scratch, "generate", "-tags=generate", "-run=controller-gen", "."); err != nil {
 		t.Fatalf("go generate: %v\n%s", err, out)
 	}
 	if diff := cmp.Diff(before, generatedFiles(t, scratch)); diff != "" {
@@ -40,8 +40,8 @@ func TestGeneratedFilesAreFresh(t *testing.T) {
 	}
 }
 
-func goCommand(dir string, args ...string) ([]byte, error) {
-	command := exec.Command("go", args...)
+func goCommand(t *testing.T, dir string, args ...string) ([]byte, error) {
+	command := exec.CommandContext(t.Context(), "go", args...)
 	command.Dir = dir
 	return command.CombinedOutput()
 }

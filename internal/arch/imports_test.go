@@ -2,7 +2,6 @@ package arch_test
 
 import (
 	"go/ast"
-	"slices"
 	"strings"
 	"testing"
 
@@ -160,12 +159,10 @@ func TestPlansAskNoClock(t *testing.T) {
 			continue
 		}
 		ast.Inspect(file.AST, func(node ast.Node) bool {
-			selector, ok := node.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			if pkg, ok := selector.X.(*ast.Ident); ok && pkg.Name == "time" && slices.Contains(clock, selector.Sel.Name) {
-				t.Errorf("%s: time.%s: a plan gets the time as a value of what was observed", tree.Position(selector), selector.Sel.Name)
+			for _, name := range clock {
+				if isSelector(node, "time", name) {
+					t.Errorf("%s: time.%s: a plan gets the time as a value of what was observed", tree.Position(node), name)
+				}
 			}
 			return true
 		})
