@@ -55,8 +55,12 @@ test: kube ## Run all tests, against real control planes
 	go test -count=1 -timeout=20m ./...
 
 .PHONY: short
-short: ## Run the tests that need no control plane, with the race detector
-	go test -short -race ./...
+short: ## Run the tests that need no control plane
+	go test -short ./...
+
+.PHONY: race
+race: kube ## Run all tests with the race detector
+	go test -race -count=1 -timeout=40m ./...
 
 .PHONY: soak
 soak: kube ## Kill everything at random for SOAK (10m), and see that nothing is lost
