@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
@@ -26,7 +27,11 @@ func (r *joinRun) awaitMembership(ctx context.Context) error {
 	if r.Wait == 0 {
 		return nil
 	}
-	watch := membershipWatch{joinRun: r, needsFirm: r.onlyTokenChanged()}
+	watch := membershipWatch{joinRun: r, needsFirm: r.onlyTokenChanged(), firm: standFirm}
+	if len(r.undo) == 0 {
+		// Nothing was written, so nothing makes the member try at once.
+		watch.firm += clusterset.HeartbeatEvery
+	}
 	err := until(ctx, r.Wait, watch.look)
 	if errors.Is(err, errNotYet) {
 		return waiting(r.what(), r.nextAfterWait(), fmt.Errorf("not a member after %s: %s", r.Wait, watch.last.Sentence))
@@ -54,6 +59,7 @@ func (r *joinRun) onlyTokenChanged() bool {
 type membershipWatch struct {
 	*joinRun
 	needsFirm bool
+	firm      time.Duration
 	last      standing
 	since     time.Time // when last became what it is
 }
@@ -70,7 +76,7 @@ func (w *membershipWatch) look(ctx context.Context) (bool, error) {
 			w.Progress.sayf("waiting for leader %q: %s", w.LeaderClusterID, now.Sentence)
 		}
 	}
-	firm := time.Since(w.since) >= standFirm
+	firm := time.Since(w.since) >= w.firm
 	if now.Member {
 		return firm || !w.needsFirm, nil
 	}

@@ -145,6 +145,17 @@ func TestMembership(t *testing.T) {
 		}
 		same(t, []string{"secret/east-token unchanged", "clusterset/fleet unchanged"}, lines(result.Touched))
 	})
+	t.Run("a worse token is taken back", func(t *testing.T) {
+		worse := east
+		worse.Token = withToken(east.Token, "invented")
+		_, err := Join(t.Context(), w.east, worse)
+		wantError(t, err, exit.Failed, "does not accept the token")
+		result, err := Join(t.Context(), w.east, east)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, []string{"secret/east-token unchanged", "clusterset/fleet unchanged"}, lines(result.Touched))
+	})
 	t.Run("the ID is in use", func(t *testing.T) {
 		_, err := Join(t.Context(), w.hub, east)
 		wantError(t, err, exit.Refused, `"east" is in use`)
