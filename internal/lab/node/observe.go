@@ -15,6 +15,9 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/lab/node/volume"
 )
 
+// obstacleRetry is how soon volumes that could not be filled are tried again.
+const obstacleRetry = time.Second
+
 // observed is what a look at a Pod has found.
 type observed struct {
 	pod *corev1.Pod
@@ -26,7 +29,7 @@ type observed struct {
 	objects       podref.Objects
 	// obstacle keeps containers from starting.
 	obstacle *corev1.ContainerStateWaiting
-	// lookAgain is when a token is due for renewal.
+	// lookAgain is when a token is due for renewal, or an obstacle for a try.
 	lookAgain time.Time
 }
 
@@ -57,6 +60,8 @@ func (a *Agent) observe(ctx context.Context, pod *corev1.Pod) (*observed, error)
 	}
 	if pod.DeletionTimestamp == nil && !ended(pod) {
 		a.prepare(ctx, o)
+	} else {
+		a.refs.Forget(o.local.key) // nothing will be started any more
 	}
 	return o, nil
 }
@@ -76,6 +81,8 @@ func (a *Agent) prepare(ctx context.Context, o *observed) {
 	o.objects = objects
 	if err := a.fillVolumes(ctx, o); err != nil {
 		a.complain(o, "FailedMount", err)
+		// Not all that fails here is something a watch tells about.
+		o.lookAgain = earliest(o.lookAgain, time.Now().Add(obstacleRetry))
 		return
 	}
 	o.local.complaint = ""

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -115,7 +117,7 @@ func (a *Agent) compose(seen *observed, container *corev1.Container) (launch.Pro
 
 // run starts the process with a fresh log.
 func run(local *localPod, container string, how launch.Process) (*proc.Process, error) {
-	path, err := exec.LookPath(how.Argv[0])
+	path, err := find(how.Argv[0])
 	if err != nil {
 		return nil, err
 	}
@@ -127,4 +129,17 @@ func run(local *localPod, container string, how launch.Process) (*proc.Process, 
 		Path: path, Args: how.Argv[1:], Env: how.Env, Dir: how.Dir,
 		Log: local.folder.log(container),
 	})
+}
+
+// find finds a program as a process of the Pod would.
+func find(program string) (string, error) {
+	if strings.ContainsRune(program, filepath.Separator) {
+		return exec.LookPath(program)
+	}
+	for _, dir := range filepath.SplitList(searchPath) {
+		if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no program %q in %s", program, searchPath)
 }
