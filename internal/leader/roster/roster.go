@@ -28,7 +28,8 @@ import (
 // Reconciler has one key, its Namespace: a common area serves one ClusterSet.
 type Reconciler struct {
 	Client client.Client
-	// Uncached reads ClusterClaims, a legacy kind not worth a watch.
+	// Uncached reads ClusterClaims, a legacy kind not worth a watch, and what a
+	// departing member had exported.
 	Uncached     client.Reader
 	Events       events.EventRecorder
 	Namespace    string
@@ -170,9 +171,12 @@ func (r *Reconciler) dismiss(ctx context.Context, seen observed) error {
 	return errors.Join(failures...)
 }
 
+// takeBack deletes all that a cluster has in the common area. It asks the API
+// server: a cache may tell of a member's departure before it tells of the export
+// the member wrote just before, and nobody would ever look for that again.
 func (r *Reconciler) takeBack(ctx context.Context, cluster string) error {
 	var exports v1alpha1.ResourceExportList
-	if err := r.Client.List(ctx, &exports, client.InNamespace(r.Namespace)); err != nil {
+	if err := r.Uncached.List(ctx, &exports, client.InNamespace(r.Namespace)); err != nil {
 		return err
 	}
 	var failures []error
@@ -184,7 +188,7 @@ func (r *Reconciler) takeBack(ctx context.Context, cluster string) error {
 		}
 	}
 	var slices discoveryv1.EndpointSliceList
-	if err := r.Client.List(ctx, &slices, client.InNamespace(r.Namespace), client.MatchingLabels{
+	if err := r.Uncached.List(ctx, &slices, client.InNamespace(r.Namespace), client.MatchingLabels{
 		mcsv1beta1.LabelSourceCluster: cluster, discoveryv1.LabelManagedBy: v1alpha1.SliceManager,
 	}); err != nil {
 		return err
