@@ -57,6 +57,8 @@ func pause(ctx context.Context) {
 func (c *Cluster) Put(t testing.TB, object client.Object) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("%T %q is written", object, object.GetName()), func() error {
+		object.SetResourceVersion("") // of an earlier try
+		object.SetUID("")
 		err := c.Create(t.Context(), object)
 		if !apierrors.IsAlreadyExists(err) {
 			return err
