@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 )
 
 // Token is a credential; it prints as nothing worth stealing.
@@ -102,6 +103,9 @@ func ResolveID(set *v1alpha2.ClusterSet, claims []v1alpha2.ClusterClaim) (string
 func MemberAccess(set *v1alpha2.ClusterSet, clusterID string, secret *corev1.Secret, allowLoopback bool) (*Access, *Problem) {
 	if len(set.Spec.Leaders) != 1 {
 		return nil, &Problem{ReasonInvalid, fmt.Sprintf("ClusterSet %q lists %d leaders; exactly one is possible", set.Name, len(set.Spec.Leaders))}
+	}
+	if err := identity.ValidateCluster(clusterID); err != nil {
+		return nil, &Problem{ReasonInvalid, err.Error()}
 	}
 	leader := set.Spec.Leaders[0]
 	if problem := checkServer(leader.Server, allowLoopback); problem != nil {

@@ -88,6 +88,17 @@ func server(url string) func(*v1alpha2.ClusterSet) {
 	return func(s *v1alpha2.ClusterSet) { s.Spec.Leaders[0].Server = url }
 }
 
+// An ID that no label or name can carry must not reach the leader.
+func TestMEM_CS_2_AccessNeedsAnIDThatCanNameACluster(t *testing.T) {
+	secret := tokenSecret(map[string]string{"ca.crt": "pem", "token": "t"})
+	for id, says := range map[string]string{"east.eu": "use dashes", strings.Repeat("a", 64): "63 characters", "East": "choose a DNS label"} {
+		access, problem := clusterset.MemberAccess(memberSet(), id, secret, false)
+		if access != nil || problem == nil || problem.Reason != clusterset.ReasonInvalid || !strings.Contains(problem.Message, says) {
+			t.Errorf("ID %q: problem %+v, want %q that says %q", id, problem, clusterset.ReasonInvalid, says)
+		}
+	}
+}
+
 // Whatever changes in the access needs a new connection, and nothing else does.
 func TestWK_2_EveryPartOfTheAccessCounts(t *testing.T) {
 	base := clusterset.Access{ClusterSet: "fleet", ClusterID: "east", LeaderID: "tower", Server: "https://a", CA: []byte("pem"), Token: "t", Namespace: "area"}
