@@ -12,15 +12,21 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 )
 
-// rewindGuard ends the process when its own API server is at an earlier
-// revision than it was before, which is what a restored etcd looks like. A watch
-// resumed from the later revision would stay silent until the server has caught
-// up, and the loops would decide from a world that is no more.
+// rewindGuard ends the process when its own API server was put back to an
+// earlier state, which is what a restored etcd looks like. A watch resumed from
+// the later revision would stay silent until the server has caught up, and the
+// loops would decide from a world that is no more.
+//
+// The revision tells, but only until the server has passed the old one, which
+// can be a matter of seconds after the restore of a young backup. So the lease
+// of the election tells as well: it is renewed every two seconds, and one that
+// was renewed later than it now says is from a backup, at whatever revision.
 type rewindGuard struct {
 	reader    client.Reader // uncached
 	namespace string
 	every     time.Duration
 	highest   uint64
+	lease     *leaseWitness
 }
 
 // Start implements manager.Runnable.
@@ -35,16 +41,22 @@ func (g *rewindGuard) Start(ctx context.Context) error {
 		case err != nil:
 			log.FromContext(ctx).V(1).Info("Cannot read the revision of the API server", "error", err.Error())
 		case revision < g.highest:
-			return fmt.Errorf("the API server went back from revision %d to %d, as after a restore of its etcd; starting again to read everything afresh", g.highest, revision)
+			return rewound(fmt.Sprintf("its revision was %d and is %d", g.highest, revision))
 		default:
 			g.highest = revision
 		}
 		select {
 		case <-ctx.Done():
 			return nil
+		case sign := <-g.lease.signs:
+			return rewound(sign)
 		case <-tick.C:
 		}
 	}
+}
+
+func rewound(sign string) error {
+	return fmt.Errorf("the API server went back to an earlier state, as after a restore of its etcd (%s); starting again to read everything afresh", sign)
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: a replica that

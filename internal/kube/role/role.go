@@ -91,13 +91,15 @@ func NewManager(config *rest.Config, o Options, caches cache.Options) (ctrl.Mana
 		// Two managers of one test process run loops of the same name.
 		Controller: crconfig.Controller{SkipNameValidation: ptr.To(true)},
 	}
+	lease := witness(nil) // without an election there is nothing to hear
 	if o.Identity != "" {
 		lock, err := electionLock(config, o)
 		if err != nil {
 			return nil, err
 		}
+		lease = witness(lock)
 		options.LeaderElection = true
-		options.LeaderElectionResourceLockInterface = lock
+		options.LeaderElectionResourceLockInterface = lease
 		options.LeaderElectionReleaseOnCancel = true
 	}
 	mgr, err := ctrl.NewManager(config, options)
@@ -109,7 +111,7 @@ func NewManager(config *rest.Config, o Options, caches cache.Options) (ctrl.Mana
 			return nil, err
 		}
 	}
-	return mgr, mgr.Add(&rewindGuard{reader: mgr.GetAPIReader(), namespace: o.Namespace, every: o.Scale(10 * time.Second)})
+	return mgr, mgr.Add(&rewindGuard{reader: mgr.GetAPIReader(), namespace: o.Namespace, every: o.Scale(10 * time.Second), lease: lease})
 }
 
 // Start runs the manager. Losing the lease ends it with an error: the process

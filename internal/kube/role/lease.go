@@ -1,0 +1,82 @@
+package role
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// leaseWitness listens to the election for a lease that went back in time. A
+// replica that waits hears of the active one's renewals.
+type leaseWitness struct {
+	resourcelock.Interface
+	signs chan string // capacity 1
+
+	mu      sync.Mutex
+	holder  string
+	renewed time.Time // last by that holder, as far as it is known
+}
+
+func witness(lock resourcelock.Interface) *leaseWitness {
+	return &leaseWitness{Interface: lock, signs: make(chan string, 1)}
+}
+
+// Get implements resourcelock.Interface.
+func (w *leaseWitness) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := w.Interface.Get(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		w.missing()
+	case err == nil:
+		w.saw(*record)
+	}
+	return record, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (w *leaseWitness) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := w.Interface.Create(ctx, record)
+	if err == nil {
+		w.saw(record)
+	}
+	return err
+}
+
+// Update implements resourcelock.Interface.
+func (w *leaseWitness) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := w.Interface.Update(ctx, record)
+	if err == nil {
+		w.saw(record)
+	}
+	return err
+}
+
+func (w *leaseWitness) saw(record resourcelock.LeaderElectionRecord) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// A lease keeps microseconds of what was written with nanoseconds.
+	renewed := record.RenewTime.Truncate(time.Microsecond)
+	if record.HolderIdentity == w.holder && renewed.Before(w.renewed) {
+		w.tell(fmt.Sprintf("the lease of %q was renewed at %s and says %s", w.holder, w.renewed.UTC().Format(time.RFC3339Nano), renewed.UTC().Format(time.RFC3339Nano)))
+	}
+	w.holder, w.renewed = record.HolderIdentity, renewed
+}
+
+func (w *leaseWitness) missing() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.renewed.IsZero() {
+		w.tell("the lease of the election is gone")
+	}
+}
+
+func (w *leaseWitness) tell(sign string) {
+	select {
+	case w.signs <- sign:
+	default: // one is enough
+	}
+}
