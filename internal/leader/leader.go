@@ -32,13 +32,14 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
+	merger := &merge.Reconciler{Client: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Namespace: options.Namespace, Now: options.Now}
 	err = errors.Join(
 		(&roster.Reconciler{
 			Client: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lockstep-leader"),
-			Namespace: options.Namespace, ClaimsServed: claims,
+			Namespace: options.Namespace, ClaimsServed: claims, Merged: merger.Merged,
 			Timeout: options.Scale(clusterset.BeatTimeout), LookAgain: options.Scale(5 * time.Second), Now: options.Now,
 		}).SetupWithManager(mgr),
-		(&merge.Reconciler{Client: mgr.GetClient(), Namespace: options.Namespace, Now: options.Now}).SetupWithManager(mgr, options.Controller()),
+		merger.SetupWithManager(mgr, options.Controller()),
 	)
 	if err != nil {
 		return err

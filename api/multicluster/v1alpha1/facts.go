@@ -52,6 +52,9 @@ const (
 type LeaderStamp struct {
 	ClusterSetUID types.UID    `json:"clusterSetUID"`
 	Exchange      ExchangeMode `json:"exchange"`
+	// Merged repeats the value of AnnotationPublished for which the leader has
+	// found every export of the member in the imports.
+	Merged string `json:"merged,omitempty"`
 }
 
 // LeaderMemory is what a member must know of the common area across its own
@@ -61,6 +64,9 @@ type LeaderMemory struct {
 	// Revision is a resource version of the leader's API server that the
 	// common area had reached.
 	Revision uint64 `json:"revision,omitempty"`
+	// Touch is the touch-ts of this member's announce at about that time. An
+	// announce with an older one is from a backup.
+	Touch string `json:"touch,omitempty"`
 	// HoldSince is set while withdrawals are held back.
 	HoldSince *metav1.Time `json:"holdSince,omitempty"`
 }

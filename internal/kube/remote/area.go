@@ -34,6 +34,7 @@ type Area struct {
 	// own, because upstream grants no right to them.
 	facts, slices part
 	ledger        ledger
+	trust         trust
 
 	// life ends with the area; its goroutines are tied to it, calls are not.
 	life context.Context
@@ -59,8 +60,9 @@ type Settings struct {
 	UserAgent string
 }
 
-// openArea prepares clients and caches; it contacts nobody.
-func openArea(access clusterset.Access, settings Settings) (*Area, error) {
+// openArea prepares clients and caches; it contacts nobody. Doubts about what
+// the caches show are told to doubt.
+func openArea(access clusterset.Access, settings Settings, doubt func()) (*Area, error) {
 	config := restConfig(access, settings)
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -71,7 +73,11 @@ func openArea(access clusterset.Access, settings Settings) (*Area, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot build a client for the leader at %s: %w", access.Server, err)
 	}
-	area := &Area{Access: access, Direct: direct}
+	area := &Area{Access: access, Direct: direct, trust: trust{raised: doubt}}
+	config = area.trust.wrap(config)
+	if httpClient, err = rest.HTTPClientFor(config); err != nil {
+		return nil, fmt.Errorf("cannot prepare the view of the common area at %s: %w", access.Server, err)
+	}
 	options := cache.Options{
 		HTTPClient: httpClient, Scheme: known, Mapper: mapper,
 		DefaultNamespaces:           map[string]cache.Config{access.Namespace: {}},
@@ -143,8 +149,12 @@ func (a *Area) Published() string {
 	return a.ledger.settled()
 }
 
-// Settle marks keys as compared in this session; see Link.Expect.
-func (a *Area) Settle(key types.NamespacedName) { a.ledger.settle(key) }
+// Session is what Settle wants to hear; ask before looking at the area.
+func (a *Area) Session() string { return a.ledger.current() }
+
+// Settle marks a key as compared, if the session is still that one; see
+// Link.Expect.
+func (a *Area) Settle(session string, key types.NamespacedName) { a.ledger.settle(session, key) }
 
 const (
 	indexTuple     = "tuple"
@@ -272,4 +282,4 @@ func (a *Area) partOf(object runtime.Object) *part {
 
 // Open returns an area of which only Direct is usable, for a last word to a
 // leader that the link does not lead to any more.
-func Open(access clusterset.Access) (*Area, error) { return openArea(access, Settings{}) }
+func Open(access clusterset.Access) (*Area, error) { return openArea(access, Settings{}, func() {}) }

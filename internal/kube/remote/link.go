@@ -33,6 +33,8 @@ type Link struct {
 	onMoves []move
 	state   State
 	onState []move
+	onHold  []move
+	onTrust []queue
 }
 
 // watch is one loop's interest in a kind of the common area.
@@ -95,7 +97,7 @@ func (l *Link) Refresh() error {
 }
 
 func (l *Link) reopen(access clusterset.Access) error {
-	area, err := openArea(access, l.settings)
+	area, err := openArea(access, l.settings, l.Nudge)
 	if err != nil {
 		return err
 	}
@@ -106,7 +108,7 @@ func (l *Link) reopen(access clusterset.Access) error {
 	}
 	l.end()
 	area.life, area.end = context.WithCancel(l.running)
-	l.area = area
+	l.area, l.state.Lost = area, nil
 	l.work.Go(func() { l.follow(area, &area.facts) })
 	l.Nudge()
 	return nil
@@ -136,6 +138,9 @@ func (l *Link) Answer(area *Area, answer clusterset.LeaderAnswer) {
 	}
 	area.mu.Lock()
 	before := area.exchange
+	if before != answer.Exchange {
+		area.ledger.close() // before anybody can see the one without the other
+	}
 	area.exchange = answer.Exchange
 	area.mu.Unlock()
 	if before == answer.Exchange {
@@ -170,6 +175,7 @@ func (l *Link) follow(area *Area, p *part) {
 		return
 	}
 	area.mu.Lock()
+	area.ledger.close() // what was compared without this part does not count
 	p.synced = true
 	area.mu.Unlock()
 	l.attachAll(ctx, logger, area, p)

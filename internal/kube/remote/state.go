@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 )
 
-// State is what the heartbeat has learnt of the leader. The heartbeat alone
-// sets it; the other loops read it.
+// State is what is known of the leader: the heartbeat learns it, the membership
+// stores what has to outlive the process and ends holds, the others read it.
 type State struct {
 	Pulse clusterset.Pulse
 	// Memory is to be stored on the ClusterSet; a hold is on while its
@@ -21,37 +21,77 @@ type State struct {
 	Memory v1alpha1.LeaderMemory
 	// Released are the clusters whose contributions a hold no longer protects.
 	Released map[string]bool
+	// Lost is an area that was found to have lost writes. Nothing is written
+	// there by the heartbeat, which would cover up the traces, until the hold
+	// is stored and the link reopened. Losses counts them.
+	Lost   *Area
+	Losses int
 }
 
 // State returns a copy.
 func (l *Link) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	state := l.state
-	state.Released = maps.Clone(state.Released)
-	return state
+	return l.state.copy()
 }
 
-// SetState replaces the state. Loops that asked through StateChanged hear of it,
-// unless only the time of the last beat moved on; loops that depend on a hold
-// hear as if the link had moved.
+func (s State) copy() State {
+	s.Released = maps.Clone(s.Released)
+	return s
+}
+
+// SetState replaces the state, at the beginning of a membership.
 func (l *Link) SetState(next State) {
 	l.mu.Lock()
 	before := l.state
 	l.state = next
-	listeners, area := append([]move(nil), l.onState...), l.area
 	l.mu.Unlock()
+	l.stateChanged(before, next)
+}
 
+// Update changes the state in one step, unless the link does not lead to that
+// area any more: what was learnt there does not matter then.
+func (l *Link) Update(area *Area, change func(*State)) {
+	l.mu.Lock()
+	if l.area != area {
+		l.mu.Unlock()
+		return
+	}
+	before := l.state.copy()
+	change(&l.state)
+	next := l.state.copy()
+	l.mu.Unlock()
+	l.stateChanged(before, next)
+}
+
+// Release ends the hold of a state that was seen, and tells whether it did:
+// not when writes were lost again meanwhile.
+func (l *Link) Release(seen State) (released bool) {
+	l.Update(l.Area(), func(state *State) {
+		if released = state.Lost == nil && state.Losses == seen.Losses; released {
+			state.Memory.HoldSince, state.Released, state.Pulse.Held = nil, nil, false
+		}
+	})
+	return released
+}
+
+// stateChanged tells loops that asked through StateChanged, unless only the time
+// of the last beat moved on, and those that asked through HoldChanged.
+func (l *Link) stateChanged(before, next State) {
+	l.mu.Lock()
+	area, tell := l.area, []move(nil)
 	told := before
 	told.Pulse.LastBeat = next.Pulse.LastBeat
 	if before.Pulse.LastBeat.IsZero() != next.Pulse.LastBeat.IsZero() || !reflect.DeepEqual(told, next) {
-		for _, m := range listeners {
-			m.enqueue(context.Background(), area)
-		}
+		tell = append(tell, l.onState...)
 	}
 	heldBefore, heldNow := before.Memory.HoldSince != nil, next.Memory.HoldSince != nil
-	if area.Ready() && (heldBefore != heldNow || !maps.Equal(before.Released, next.Released)) {
-		l.moved(area)
+	if heldBefore != heldNow || !maps.Equal(before.Released, next.Released) {
+		tell = append(tell, l.onHold...)
+	}
+	l.mu.Unlock()
+	for _, m := range tell {
+		m.enqueue(context.Background(), area)
 	}
 }
 
@@ -61,6 +101,46 @@ func (l *Link) StateChanged(request reconcile.Request) source.Source {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.onState = append(l.onState, move{func(context.Context, *Area) []reconcile.Request { return []reconcile.Request{request} }, queue})
+		return nil
+	})
+}
+
+// HoldChanged is a source of requests for whenever a hold protects more or less
+// than before.
+func (l *Link) HoldChanged(requests func(context.Context, *Area) []reconcile.Request) source.Source {
+	return source.Func(func(_ context.Context, queue queue) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.onHold = append(l.onHold, move{func(ctx context.Context, area *Area) []reconcile.Request {
+			if !area.Ready() {
+				return nil // everything is looked at when it is
+			}
+			return requests(ctx, area)
+		}, queue})
+		return nil
+	})
+}
+
+// Dispel says that a heartbeat found the area in place when that many doubts
+// were raised.
+func (l *Link) Dispel(area *Area, doubts int) {
+	waiting := area.trust.dispel(doubts)
+	l.mu.Lock()
+	queues := append([]queue(nil), l.onTrust...)
+	l.mu.Unlock()
+	for request := range waiting {
+		for _, q := range queues {
+			q.Add(request)
+		}
+	}
+}
+
+// Trusted is a source of the requests that came during a doubt; see Area.Trusted.
+func (l *Link) Trusted() source.Source {
+	return source.Func(func(_ context.Context, queue queue) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.onTrust = append(l.onTrust, queue)
 		return nil
 	})
 }

@@ -34,7 +34,8 @@ import (
 // Reconciler has one key per exported Service: the tuple.
 type Reconciler struct {
 	Client    client.Client
-	Namespace string // the common area
+	Uncached  client.Reader // for Merged
+	Namespace string        // the common area
 	Now       func() time.Time
 }
 

@@ -34,6 +34,8 @@ type Reconciler struct {
 	Events       events.EventRecorder
 	Namespace    string
 	ClaimsServed bool
+	// Merged returns those of the clusters all of whose exports are merged.
+	Merged func(ctx context.Context, clusters []string) (map[string]bool, error)
 	// Timeout is the age at which a heartbeat says nothing any more; LookAgain
 	// how often that is checked.
 	Timeout, LookAgain time.Duration
@@ -72,12 +74,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	failures := []error{r.dismiss(ctx, seen)}
+	failures, again := []error{r.dismiss(ctx, seen)}, ctrl.Result{RequeueAfter: r.LookAgain}
 	if seen.set != nil {
 		r.receipts = clusterset.Witness(r.receipts, seen.members, r.Now())
-		failures = append(failures, r.acknowledge(ctx, seen), r.report(ctx, seen))
+		waiting, err := r.acknowledge(ctx, seen)
+		if waiting { // for merges of which no event tells this loop
+			again.RequeueAfter = r.LookAgain / 10
+		}
+		failures = append(failures, err, r.report(ctx, seen))
 	}
-	return apply.Result(ctrl.Result{RequeueAfter: r.LookAgain}, errors.Join(failures...))
+	return apply.Result(again, errors.Join(failures...))
 }
 
 func (r *Reconciler) observe(ctx context.Context) (observed, error) {
@@ -134,22 +140,41 @@ func (r *Reconciler) check(ctx context.Context, seen *observed) error {
 	return nil
 }
 
-// acknowledge answers every member of the set (LDR-MS-1).
-func (r *Reconciler) acknowledge(ctx context.Context, seen observed) error {
+// acknowledge answers every member of the set (LDR-MS-1), and tells those that
+// have published everything when all of it is merged. waiting tells that some
+// are still to be told.
+func (r *Reconciler) acknowledge(ctx context.Context, seen observed) (waiting bool, err error) {
 	if seen.problem != nil {
-		return nil
+		return false, nil
 	}
+	answers := make([]*v1alpha1.MemberClusterAnnounce, len(seen.members))
+	var published []string
 	_, wire := clusterset.Peers(seen.members)
-	var failures []error
 	for i := range seen.members {
+		answers[i] = clusterset.Acknowledge(&seen.members[i], seen.set, wire)
+		if clusterset.AwaitsMerge(answers[i]) {
+			published = append(published, answers[i].ClusterID)
+		}
+	}
+	var merged map[string]bool
+	var failures []error
+	if len(published) > 0 {
+		merged, err = r.Merged(ctx, published)
+		failures = append(failures, err)
+	}
+	for i, answer := range answers {
 		member := &seen.members[i]
-		outcome, err := apply.Change(ctx, r.Client, member, clusterset.Acknowledge(member, seen.set, wire))
+		if clusterset.AwaitsMerge(answer) && merged[answer.ClusterID] {
+			answer = clusterset.Merged(answer)
+		}
+		waiting = waiting || clusterset.AwaitsMerge(answer)
+		outcome, err := apply.Change(ctx, r.Client, member, answer)
 		if err == nil && outcome == apply.Configured {
 			log.FromContext(ctx).Info("Member answered", "cluster", member.ClusterID, "peer", member.Annotations[v1alpha1.AnnotationPeer] != "", "wire", wire)
 		}
 		failures = append(failures, client.IgnoreNotFound(err))
 	}
-	return errors.Join(failures...)
+	return waiting, errors.Join(failures...)
 }
 
 // dismiss takes back all that departing members had exported, then lets their

@@ -62,7 +62,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 // observed is what the plan depends on, and the area it was read from.
 type observed struct {
 	services.ExportObserved
-	area *remote.Area
+	area    *remote.Area
+	session string // of the area, from before it was read
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -86,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			err = r.publish(ctx, seen.area, plan)
 		}
 	}
-	if err == nil {
+	if err == nil || unpublishable(err) {
 		seen.settle()
 	}
 	return apply.Result(again, errors.Join(err, r.report(ctx, seen, plan, err)))
@@ -97,10 +98,23 @@ func (o observed) idle() bool {
 	return o.Export == nil && o.Published.Service == nil && o.Published.Endpoints == nil && len(o.Published.Slices) == 0
 }
 
+// settle counts this Service as compared, unless something of it has to go
+// before it can be written.
 func (o observed) settle() {
-	if o.Connected {
-		o.area.Settle(o.Tuple)
+	if !o.Connected || o.Export != nil && (leaving(o.Published.Service) || leaving(o.Published.Endpoints)) {
+		return
 	}
+	o.area.Settle(o.session, o.Tuple)
+}
+
+// unpublishable: the leader's API server will not take it however often it is
+// tried. The other exports of this member are not to wait for that.
+func unpublishable(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+func leaving(export *v1alpha1.ResourceExport) bool {
+	return export != nil && !export.DeletionTimestamp.IsZero()
 }
 
 func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (observed, error) {
@@ -125,6 +139,7 @@ func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (o
 }
 
 func (o *observed) observeArea(ctx context.Context) (err error) {
+	o.session = o.area.Session()
 	o.Connected, o.Cluster, o.Area = true, o.area.ClusterID, o.area.Namespace
 	o.Exchange = services.Exchange(o.area.Exchange())
 	if o.Published.Service, err = o.area.Export(ctx, identity.ServiceExportName(o.Cluster, o.Tuple)); err != nil {

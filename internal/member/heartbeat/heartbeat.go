@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
@@ -28,8 +31,9 @@ type Beater struct {
 	Every      time.Duration
 	Now        func() time.Time
 
-	area   *remote.Area // that the fields below speak of
-	wrote  []string     // touch-ts values this process sent to it: the last confirmed and later tries
+	member string   // ClusterSet and cluster ID that the fields below speak of
+	wrote  []string // touch-ts values this process sent: the last confirmed and later tries
+	losses int      // of which before was the beginning
 	before map[string]clusterset.Sighting
 }
 
@@ -49,74 +53,98 @@ func (b *Beater) Start(ctx context.Context) error {
 // beat is one heartbeat: look at the announce, judge the leader by it, write it.
 func (b *Beater) beat(parent context.Context) {
 	area := b.Link.Area()
-	if area == nil {
-		b.area = nil
-		return
+	if area == nil || b.Link.State().Lost == area {
+		return // nowhere to go, or the link has to be opened again first
 	}
-	if area != b.area {
-		b.area, b.wrote, b.before = area, nil, nil
+	if member := area.ClusterSet + "/" + area.ClusterID; member != b.member {
+		b.member, b.wrote, b.before = member, nil, nil
 	}
 	ctx, cancel := context.WithTimeout(parent, b.Every)
 	defer cancel()
-	state := b.Link.State()
-	next, err := b.exchange(ctx, area, state)
+	err := b.exchange(ctx, area)
 	switch {
-	case parent.Err() != nil || b.Link.Area() != area && err != nil:
-		return // stopping, or the link has moved on: the failure is of the past
+	case err == nil || parent.Err() != nil || b.Link.Area() != area:
+		return // well, stopping, or the link has moved on: the failure is of the past
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		// The leader wrote its answer in between; the next beat has it.
 		b.Link.Nudge()
 		return
-	case err != nil:
-		next = state
-		next.Pulse.Problem = problemOf(err, area.Access)
-		log.FromContext(ctx).Info("Heartbeat failed", "leader", area.LeaderID, "reason", next.Pulse.Problem.Reason, "error", err.Error())
 	}
-	b.Link.SetState(next)
+	problem := problemOf(err, area.Access)
+	log.FromContext(ctx).Info("Heartbeat failed", "leader", area.LeaderID, "reason", problem.Reason, "error", err.Error())
+	b.Link.Update(area, func(state *remote.State) { state.Pulse.Problem = problem })
 }
 
 // exchange reads the announce, compares it with what is remembered of the
 // leader, and writes it.
-func (b *Beater) exchange(ctx context.Context, area *remote.Area, state remote.State) (remote.State, error) {
+func (b *Beater) exchange(ctx context.Context, area *remote.Area) error {
+	doubts := area.Doubts()
 	announce, revision, err := b.read(ctx, area)
 	if err != nil {
-		return state, err
+		return err
 	}
 	answer := clusterset.ReadAnswer(announce)
-	memory, lost := clusterset.Remember(state.Memory, clusterset.Contact{
-		ClusterSetUID: answer.ClusterSetUID,
-		Revision:      revision,
-		Foreign:       b.foreign(announce),
-	}, b.Now())
-	state.Memory = memory
-	if lost {
-		return b.startOver(ctx, area, state)
+	if lost := b.compare(ctx, area, b.contact(announce, answer, revision)); lost {
+		return nil
 	}
+	b.Link.Dispel(area, doubts)
 	next, problem := clusterset.PlanAnnounce(clusterset.AnnounceObserved{
 		Access: area.Access, ClusterUID: b.ClusterUID, Announce: announce, Published: area.Published(), Now: b.Now(),
 	})
 	if problem != nil {
-		state.Pulse.Problem = problem
-		return state, nil
+		b.Link.Update(area, func(state *remote.State) { state.Pulse.Problem = problem })
+		return nil
 	}
 	if err := b.write(ctx, area, announce, next); err != nil {
-		return state, err
+		return err
 	}
 	b.Link.Answer(area, answer)
-	if state.Released, err = b.released(ctx, area, memory); err != nil {
-		return state, err
+	released, err := b.released(ctx, area)
+	if err != nil {
+		return err
 	}
-	state.Pulse = clusterset.Pulse{LastBeat: b.Now(), Answered: answer.Seen, Held: memory.HoldSince != nil}
-	return state, nil
+	b.Link.Update(area, func(state *remote.State) {
+		held := state.Memory.HoldSince != nil
+		if held && state.Losses == b.losses {
+			state.Released = released
+		}
+		state.Pulse = clusterset.Pulse{LastBeat: b.Now(), Answered: answer.Seen, Held: held}
+	})
+	return nil
 }
 
-// startOver follows the loss of writes in the common area: fresh caches, a new
-// session, and a hold on withdrawals that Memory now records.
-func (b *Beater) startOver(ctx context.Context, area *remote.Area, state remote.State) (remote.State, error) {
-	log.FromContext(ctx).Info("The common area went back to an earlier state; withdrawals are held", "leader", area.LeaderID, "clusterSet", area.ClusterSet)
-	state.Released, state.Pulse.Held = nil, true
-	b.Link.SetState(state) // before any loop can look at the fresh caches
-	return state, b.Link.Refresh()
+// contact is what this beat tells. Only a leader of ours never deletes the
+// announce of a member that lives.
+func (b *Beater) contact(announce *v1alpha1.MemberClusterAnnounce, answer clusterset.LeaderAnswer, revision uint64) clusterset.Contact {
+	contact := clusterset.Contact{
+		ClusterSetUID: answer.ClusterSetUID, Revision: revision, StoreAfter: clusterset.RememberAfter * b.Every,
+	}
+	if announce != nil {
+		contact.Touch = announce.Annotations[v1alpha1.AnnotationTouch]
+	}
+	if len(b.wrote) > 0 {
+		contact.AsLeft = announce != nil && slices.Contains(b.wrote, contact.Touch)
+		contact.Foreign = !contact.AsLeft && (announce != nil || b.Link.State().Memory.ClusterSetUID != "")
+	}
+	return contact
+}
+
+// compare remembers the contact. When writes were lost it begins a hold, and
+// nothing of the area is acted upon until that is stored: what is written now
+// would cover up the traces, and the next process would find none.
+func (b *Beater) compare(ctx context.Context, area *remote.Area, contact clusterset.Contact) (lost bool) {
+	b.Link.Update(area, func(state *remote.State) {
+		if state.Memory, lost = clusterset.Remember(state.Memory, contact, b.Now()); lost {
+			state.Released, state.Pulse.Held = nil, true
+			state.Lost = area
+			state.Losses++
+		}
+	})
+	if lost {
+		b.wrote = nil
+		log.FromContext(ctx).Info("The common area went back to an earlier state; withdrawals are held", "leader", area.LeaderID, "clusterSet", area.ClusterSet)
+	}
+	return lost
 }
 
 // read gets this member's announce and the revision the API server is at. It
@@ -135,41 +163,25 @@ func (b *Beater) read(ctx context.Context, area *remote.Area) (*v1alpha1.MemberC
 	return &list.Items[0], revision, nil
 }
 
-// foreign tells that the announce is there, but not as this process left it.
-func (b *Beater) foreign(announce *v1alpha1.MemberClusterAnnounce) bool {
-	if announce == nil || len(b.wrote) == 0 {
-		return false
-	}
-	touch := announce.Annotations[v1alpha1.AnnotationTouch]
-	for _, ours := range b.wrote {
-		if ours == touch {
-			return false
-		}
-	}
-	return true
-}
-
 func (b *Beater) write(ctx context.Context, area *remote.Area, current, next *v1alpha1.MemberClusterAnnounce) error {
+	if current != nil && next.ResourceVersion == "" {
+		return fmt.Errorf("the leader is still withdrawing what this cluster exported before")
+	}
 	touch := next.Annotations[v1alpha1.AnnotationTouch]
 	b.wrote = append(b.wrote, touch) // before the try: an answer that is lost may still have been a write
-	var err error
-	if current == nil {
-		err = area.Direct.Create(ctx, next)
-	} else if next.ResourceVersion != "" {
-		err = area.Direct.Update(ctx, next)
-	} else {
-		err = fmt.Errorf("the leader is still withdrawing what this cluster exported before")
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write MemberClusterAnnounce %q at the leader: %w", next.Name, err)
+	if _, err := apply.Change(ctx, area.Direct, current, next); err != nil {
+		return err
 	}
 	b.wrote = []string{touch}
 	return nil
 }
 
-// released asks, during a hold, which members have published again.
-func (b *Beater) released(ctx context.Context, area *remote.Area, memory v1alpha1.LeaderMemory) (map[string]bool, error) {
-	if memory.HoldSince == nil {
+// released asks, during a hold, which members have published again. A member
+// that has stays released, whatever it does next: it knows what it exports. Our
+// own caches have to show what it published before that counts.
+func (b *Beater) released(ctx context.Context, area *remote.Area) (map[string]bool, error) {
+	state := b.Link.State()
+	if state.Memory.HoldSince == nil {
 		b.before = nil
 		return nil, nil
 	}
@@ -177,13 +189,22 @@ func (b *Beater) released(ctx context.Context, area *remote.Area, memory v1alpha
 	if err := area.Direct.List(ctx, &list, client.InNamespace(area.Namespace)); err != nil {
 		return nil, fmt.Errorf("cannot list the members at the leader: %w", err)
 	}
-	if b.before == nil {
-		b.before = map[string]clusterset.Sighting{}
+	if b.before == nil || b.losses != state.Losses {
+		b.losses, b.before = state.Losses, map[string]clusterset.Sighting{}
 		for _, a := range list.Items {
 			b.before[a.ClusterID] = clusterset.Sighting{Touch: a.Annotations[v1alpha1.AnnotationTouch]}
 		}
 	}
-	return clusterset.Released(b.before, list.Items), nil
+	known := state.Released
+	released := clusterset.Released(b.before, list.Items)
+	maps.Copy(released, known)
+	if maps.Equal(released, known) {
+		return known, nil
+	}
+	if up, err := area.CaughtUp(ctx); err != nil || !up {
+		return known, err
+	}
+	return released, nil
 }
 
 func problemOf(err error, access clusterset.Access) *clusterset.Problem {

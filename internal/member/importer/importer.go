@@ -48,7 +48,7 @@ type observed struct {
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	seen, err := r.observe(ctx, req.NamespacedName)
-	if err != nil || !seen.decidable() {
+	if err != nil || !seen.decidable(req) {
 		return ctrl.Result{}, err
 	}
 	plan := services.Import(seen.ImportObserved)
@@ -62,9 +62,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return apply.Result(ctrl.Result{}, errors.Join(err, r.report(ctx, seen, plan)))
 }
 
-// decidable tells whether enough of the common area can be read to decide
-// anything at all. While the leader is away, what is here stays as it is.
-func (o observed) decidable() bool { return o.area != nil }
+// decidable tells whether enough of the common area could be read to decide
+// anything at all, and whether it can be believed. While the leader is away,
+// what is here stays as it is.
+func (o observed) decidable(req ctrl.Request) bool { return o.area != nil && o.area.Trusted(req) }
 
 func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (observed, error) {
 	area := r.Link.Area()

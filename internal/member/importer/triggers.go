@@ -31,6 +31,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		WatchesRawSource(r.Link.Watch(&v1alpha1.ResourceImport{}, ofImport)).
 		WatchesRawSource(r.Link.Watch(&discoveryv1.EndpointSlice{}, ofRemoteSlice)).
 		WatchesRawSource(r.Link.Moved(r.all)).
+		WatchesRawSource(r.Link.HoldChanged(r.all)).
+		WatchesRawSource(r.Link.Trusted()).
 		Complete(r)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,7 +32,7 @@ func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
 	}
 	if area := r.Link.Area(); area == nil {
 		// What was learnt of the leader by an earlier process or connection.
-		r.Link.SetState(remote.State{Memory: clusterset.ReadMemory(seen.set.Annotations)})
+		r.Link.SetState(remote.State{Memory: clusterset.Recall(seen.set.Annotations, r.Now())})
 	} else if area.ClusterID != seen.access.ClusterID || area.ClusterSet != seen.access.ClusterSet {
 		r.Link.Disconnect()
 		if err := withdraw(ctx, area, r.ClusterUID, r.Timeout); err != nil {
@@ -42,13 +43,22 @@ func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
 		}
 		r.Link.SetState(remote.State{})
 	}
-	if err := r.Link.Connect(*seen.access); err != nil {
+	if err := r.reach(*seen.access, seen.state.Lost); err != nil {
 		return err
 	}
 	if seen.answered && !seen.state.Pulse.Answered {
 		r.Link.Nudge() // the next beat would find it, but a person may be waiting
 	}
 	return nil
+}
+
+// reach opens the link. An area that has lost writes is opened again, with
+// caches listed afresh, now that the hold is stored.
+func (r *Reconciler) reach(access clusterset.Access, lost *remote.Area) error {
+	if lost != nil && lost == r.Link.Area() && lost.Access.Equal(access) {
+		return r.Link.Refresh()
+	}
+	return r.Link.Connect(access)
 }
 
 // record writes what has to outlive this process onto the ClusterSet: the
@@ -62,10 +72,10 @@ func (r *Reconciler) record(ctx context.Context, seen *observed) error {
 	}
 	if area := r.Link.Area(); area != nil {
 		memory := seen.state.Memory
-		if memory.HoldSince != nil && (!seen.held || clusterset.Accepted(next.Annotations, memory)) {
+		over := memory.HoldSince != nil && (!seen.held || clusterset.Accepted(next.Annotations, memory))
+		if over && r.Link.Release(seen.state) {
+			log.FromContext(ctx).Info("Withdrawals are no longer held", "clusterSet", seen.set.Name)
 			memory.HoldSince = nil
-			seen.state.Memory = memory
-			r.release(ctx, seen)
 		}
 		if memory.HoldSince == nil {
 			delete(next.Annotations, v1alpha1.AnnotationAcceptLeader)
@@ -84,33 +94,37 @@ func (r *Reconciler) record(ctx context.Context, seen *observed) error {
 	return err
 }
 
-// release ends a hold.
-func (r *Reconciler) release(ctx context.Context, seen *observed) {
-	log.FromContext(ctx).Info("Withdrawals are no longer held", "clusterSet", seen.set.Name)
-	state := r.Link.State()
-	state.Memory.HoldSince, state.Released, state.Pulse.Held = nil, nil, false
-	r.Link.SetState(state)
-}
-
 // holds tells whether something here came from a cluster that has not
-// published again since the hold began.
+// published again since the hold began. It counts slices as well as imports: of
+// an upstream leader nobody knows what came from whom, and such a hold ends only
+// when it is accepted.
 func (r *Reconciler) holds(ctx context.Context, seen observed) (bool, error) {
 	if seen.state.Memory.HoldSince == nil {
 		return false, nil
 	}
-	var list mcsv1beta1.ServiceImportList
-	if err := r.Local.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelClusterSet: seen.set.Name}); err != nil {
+	unreleased := func(cluster string) bool { return !seen.state.Released[cluster] }
+	ours := client.MatchingLabels{v1alpha1.LabelClusterSet: seen.set.Name}
+	var imports mcsv1beta1.ServiceImportList
+	if err := r.Local.List(ctx, &imports, ours); err != nil {
 		return false, err
 	}
-	for _, imported := range list.Items {
-		unreleased := func(c mcsv1beta1.ClusterStatus) bool { return !seen.state.Released[c.Cluster] }
-		if slices.ContainsFunc(imported.Status.Clusters, unreleased) {
+	for _, imported := range imports.Items {
+		if slices.ContainsFunc(imported.Status.Clusters, func(c mcsv1beta1.ClusterStatus) bool { return unreleased(c.Cluster) }) {
+			return true, nil
+		}
+	}
+	var endpoints discoveryv1.EndpointSliceList
+	if err := r.Local.List(ctx, &endpoints, ours); err != nil {
+		return false, err
+	}
+	for _, slice := range endpoints.Items {
+		if unreleased(slice.Labels[mcsv1beta1.LabelSourceCluster]) {
 			return true, nil
 		}
 	}
 	// With nothing imported there is nothing to hold, but own exports must be
 	// back before this member may say that it trusts the leader again.
-	return !seen.state.Released[seen.id], nil
+	return unreleased(seen.id), nil
 }
 
 // report writes the status of the ClusterSets (MEM-CS-6).

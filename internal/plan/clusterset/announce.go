@@ -1,7 +1,6 @@
 package clusterset
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -92,11 +91,14 @@ func ReadAnswer(a *v1alpha1.MemberClusterAnnounce) LeaderAnswer {
 	if a == nil || !slices.Contains(a.Finalizers, v1alpha1.FinalizerAnnouncePrefix+a.ClusterID) {
 		return LeaderAnswer{}
 	}
-	var stamp v1alpha1.LeaderStamp
-	if err := json.Unmarshal([]byte(a.Annotations[v1alpha1.AnnotationLeader]), &stamp); err != nil || stamp.Exchange == "" {
+	stamp, signed := readStamp(a)
+	switch exchange := Exchange(stamp.Exchange); {
+	case !signed:
 		return LeaderAnswer{Seen: true, Exchange: ExchangeWire}
+	case exchange == ExchangeSlices || exchange == ExchangeSlicesAndWire:
+		return LeaderAnswer{Seen: true, Exchange: exchange, ClusterSetUID: string(stamp.ClusterSetUID)}
 	}
-	return LeaderAnswer{Seen: true, Exchange: Exchange(stamp.Exchange), ClusterSetUID: string(stamp.ClusterSetUID)}
+	return LeaderAnswer{} // damaged, or of a mode we do not know: as good as not answered
 }
 
 // Revision reads a resource version as the number it is on every API server

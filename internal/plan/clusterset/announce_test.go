@@ -123,9 +123,11 @@ func TestMEM_CS_4_LeaderIsKnownByItsAnswer(t *testing.T) {
 			clusterset.LeaderAnswer{Seen: true, Exchange: clusterset.ExchangeSlicesAndWire, ClusterSetUID: "set-uid"},
 		},
 		"a stamp without finalizer was left by an earlier leader": {present(annotated(v1alpha1.AnnotationLeader, stamp)), clusterset.LeaderAnswer{}},
-		"a damaged stamp is none": {
-			present(finalized(finalizer), annotated(v1alpha1.AnnotationLeader, "{")),
-			clusterset.LeaderAnswer{Seen: true, Exchange: clusterset.ExchangeWire},
+		"a damaged stamp is our leader's all the same, which writes it again": {
+			present(finalized(finalizer), annotated(v1alpha1.AnnotationLeader, "{")), clusterset.LeaderAnswer{},
+		},
+		"so is one of a mode we do not know": {
+			present(finalized(finalizer), annotated(v1alpha1.AnnotationLeader, `{"clusterSetUID":"set-uid","exchange":"Pigeon"}`)), clusterset.LeaderAnswer{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,17 +11,27 @@ import (
 )
 
 // rememberEvery is how far the common area's revision may run ahead of what is
-// stored before it is stored again: far enough that a quiet member writes
-// nothing, near enough that a backup of any age that matters is older.
+// stored before it is stored again.
 const rememberEvery = 1000
+
+// RememberAfter is for how many heartbeats what is stored may stay behind: a
+// member writes it once a minute. Only a backup that is younger than that, and
+// that takes effect while the member's process is restarted, goes unnoticed.
+const RememberAfter = 6
 
 // Contact is what one successful heartbeat tells about the common area.
 type Contact struct {
 	ClusterSetUID string // from the leader's answer; empty when it has not answered
-	Revision      uint64 // resource version of the announce just written
-	// Foreign is set when the announce was not as this process had left it,
-	// although nobody else may write it: it was deleted, or is an older one.
-	Foreign bool
+	Revision      uint64 // resource version of the common area as it was read
+	// Touch is the touch-ts found on this member's announce; empty without one.
+	Touch string
+	// AsLeft is set when the announce is exactly as this process had left it, so
+	// that nothing this member had seen by then is lost. Foreign is set when it
+	// is another one, although nobody else may write it: it is gone, or older.
+	// A process that has not written any yet can say neither.
+	AsLeft, Foreign bool
+	// StoreAfter is the age at which the remembered touch-ts is stored again.
+	StoreAfter time.Duration
 }
 
 // Remember compares a contact with what is remembered. lost tells that the
@@ -32,7 +42,7 @@ func Remember(memory v1alpha1.LeaderMemory, contact Contact, now time.Time) (nex
 	uid := types.UID(contact.ClusterSetUID)
 	replaced := uid != "" && memory.ClusterSetUID != "" && uid != memory.ClusterSetUID
 	rewound := contact.Revision < memory.Revision
-	lost = replaced || rewound || contact.Foreign
+	lost = replaced || rewound || contact.Foreign || contact.predates(memory)
 	if lost && next.HoldSince == nil {
 		next.HoldSince = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
@@ -42,7 +52,45 @@ func Remember(memory v1alpha1.LeaderMemory, contact Contact, now time.Time) (nex
 	if lost || contact.Revision >= memory.Revision+rememberEvery || memory.Revision == 0 {
 		next.Revision = contact.Revision
 	}
+	if lost || contact.Touch != "" && contact.age(memory).Abs() >= contact.StoreAfter {
+		next.Touch, next.Revision = contact.Touch, contact.Revision
+	}
 	return next, lost
+}
+
+// predates tells whether the announce is older than one this member is known
+// to have written, or gone. Only a leader of ours is asked: upstream's deletes
+// the announces of members it has not heard of for a day (LDR-GC-1). What this
+// process wrote itself is good whichever way its clock was set meanwhile.
+func (c Contact) predates(memory v1alpha1.LeaderMemory) bool {
+	if c.AsLeft || memory.Touch == "" || memory.ClusterSetUID == "" {
+		return false
+	}
+	return c.Touch == "" || c.age(memory) < 0
+}
+
+// age is by how much the touch-ts found is younger than the one remembered. A
+// touch-ts that is none counts as very old.
+func (c Contact) age(memory v1alpha1.LeaderMemory) time.Duration {
+	return parseTouch(c.Touch).Sub(parseTouch(memory.Touch))
+}
+
+func parseTouch(touch string) time.Time {
+	t, err := time.Parse(time.RFC3339, touch)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// Recall is what a process that begins knows of the leader. A damaged annotation
+// may have said that withdrawals are held, so they are.
+func Recall(annotations map[string]string, now time.Time) v1alpha1.LeaderMemory {
+	text := annotations[v1alpha1.AnnotationLeaderSeen]
+	if text != "" && json.Unmarshal([]byte(text), &v1alpha1.LeaderMemory{}) != nil {
+		return v1alpha1.LeaderMemory{HoldSince: &metav1.Time{Time: now.Truncate(time.Second)}}
+	}
+	return ReadMemory(annotations)
 }
 
 // ReadMemory parses the annotation; a damaged one is as good as none.
@@ -74,14 +122,16 @@ func Accepted(annotations map[string]string, memory v1alpha1.LeaderMemory) bool 
 type Sighting struct{ Touch string }
 
 // Released returns the clusters whose exports are known to be in the common
-// area again: their announce has changed since the hold began, so it was
-// written by a living member and not by a backup, and it says "published".
+// area, and in its imports, again: their announce has changed since the hold
+// began, so it was written by a living member and not by a backup; it says
+// "published"; and our leader says that it has merged what was published then.
+// An upstream leader says nothing, so there the member's word has to do.
 func Released(before map[string]Sighting, now []v1alpha1.MemberClusterAnnounce) map[string]bool {
 	released := map[string]bool{}
 	for _, a := range now {
 		first, known := before[a.ClusterID]
 		alive := !known || first.Touch != a.Annotations[v1alpha1.AnnotationTouch]
-		if alive && a.DeletionTimestamp.IsZero() && a.Annotations[v1alpha1.AnnotationPublished] != "" {
+		if alive && a.DeletionTimestamp.IsZero() && a.Annotations[v1alpha1.AnnotationPublished] != "" && !mergeIsDue(&a) {
 			released[a.ClusterID] = true
 		}
 	}

@@ -62,6 +62,65 @@ func TestHoldBeginsWhenTheAreaLostWrites(t *testing.T) {
 	}
 }
 
+// A process that was restarted has only the stored touch-ts to go by: an
+// announce that is older, or gone, is from a backup.
+func TestOlderAnnounceTellsOfABackup(t *testing.T) {
+	const stored, later, older = "2030-01-02T12:00:00Z", "2030-01-02T13:02:00+01:00", "2030-01-02T12:59:59+01:00"
+	remembered := memory("set-uid", 50)
+	remembered.Touch = stored
+	for name, tc := range map[string]struct {
+		touch  string
+		change func(*clusterset.Contact)
+		before v1alpha1.LeaderMemory
+		lost   bool
+		keeps  string
+	}{
+		"a younger one is stored":                    {later, nil, remembered, false, later},
+		"not at every heartbeat":                     {"2030-01-02T12:00:59Z", nil, remembered, false, stored},
+		"an older one is lost writes":                {older, nil, remembered, true, older},
+		"so is none at all":                          {"", nil, remembered, true, ""},
+		"and one that is no time":                    {"yesterday", nil, remembered, true, "yesterday"},
+		"nothing is known before the first":          {older, nil, memory("set-uid", 50), false, older},
+		"upstream's leader deletes silent announces": {"", nil, v1alpha1.LeaderMemory{Revision: 50, Touch: stored}, false, stored},
+		"a clock that was set back, seen by the process that wrote it": {
+			older, func(c *clusterset.Contact) { c.AsLeft = true }, remembered, false, stored,
+		},
+		"set back by more, it is stored": {
+			"2030-01-02T11:00:00Z", func(c *clusterset.Contact) { c.AsLeft = true }, remembered, false, "2030-01-02T11:00:00Z",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := contact(50)
+			now.Touch, now.StoreAfter = tc.touch, time.Minute
+			if tc.change != nil {
+				tc.change(&now)
+			}
+			got, lost := clusterset.Remember(tc.before, now, noon)
+			if lost != tc.lost || (got.HoldSince != nil) != tc.lost || got.Touch != tc.keeps {
+				t.Errorf("lost %v, memory %+v", lost, got)
+			}
+		})
+	}
+}
+
+// Nobody knows what a damaged memory said; a hold is what it may have said.
+func TestDamagedMemoryHolds(t *testing.T) {
+	recall := func(text string) v1alpha1.LeaderMemory {
+		return clusterset.Recall(map[string]string{v1alpha1.AnnotationLeaderSeen: text}, noon)
+	}
+	for _, text := range []string{"{", "[]", `{"revision":"x"}`} {
+		if got := recall(text); got.HoldSince == nil || got.Revision != 0 || got.ClusterSetUID != "" {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+	if got := recall(""); got != (v1alpha1.LeaderMemory{}) {
+		t.Errorf("a first process has no memory: %+v", got)
+	}
+	if got := recall(clusterset.WriteMemory(memory("set-uid", 50))); got != memory("set-uid", 50) {
+		t.Errorf("a sound one: %+v", got)
+	}
+}
+
 func TestMemorySurvivesAsAnnotation(t *testing.T) {
 	for name, m := range map[string]v1alpha1.LeaderMemory{"empty": {}, "plain": memory("set-uid", 50), "held": memory("set-uid", 50, time.Hour)} {
 		got := clusterset.ReadMemory(map[string]string{v1alpha1.AnnotationLeaderSeen: clusterset.WriteMemory(m)})
@@ -105,6 +164,9 @@ func TestReleasedAreThoseSeenAliveAndPublished(t *testing.T) {
 		"touched since, and published":             {announce("east", 10, published), true},
 		"as in the backup":                         {announce("east", 0, published), false},
 		"alive, but still comparing":               {announce("east", 10), false},
+		"our leader has merged it":                 {announce("east", 10, published, annotated(v1alpha1.AnnotationLeader, stampFor("session"))), true},
+		"our leader is still merging":              {announce("east", 10, published, annotated(v1alpha1.AnnotationLeader, stampFor("former"))), false},
+		"our leader's word is damaged":             {announce("east", 10, published, annotated(v1alpha1.AnnotationLeader, "{")), false},
 		"on its way out":                           {announce("east", 10, published, deleted), false},
 		"one that was not there at first is alive": {announce("west", 0, published), true},
 	} {
@@ -114,4 +176,9 @@ func TestReleasedAreThoseSeenAliveAndPublished(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stampFor is our leader's answer that says which session is merged.
+func stampFor(session string) string {
+	return `{"clusterSetUID":"set-uid","exchange":"Slices","merged":"` + session + `"}`
 }

@@ -38,12 +38,52 @@ func Acknowledge(a *v1alpha1.MemberClusterAnnounce, set *v1alpha2.ClusterSet, wi
 	if wire {
 		stamp.Exchange = v1alpha1.ExchangeSlicesAndWire
 	}
+	if before, signed := readStamp(a); signed && before.ClusterSetUID == set.UID {
+		stamp.Merged = before.Merged
+	}
+	writeStamp(next, stamp)
+	return next
+}
+
+// AwaitsMerge tells whether an own member waits to hear that what it published
+// in this session is merged.
+func AwaitsMerge(a *v1alpha1.MemberClusterAnnounce) bool {
+	return a.Annotations[v1alpha1.AnnotationPublished] != "" && mergeIsDue(a)
+}
+
+// mergeIsDue: a leader of ours has answered, but not yet for this session.
+func mergeIsDue(a *v1alpha1.MemberClusterAnnounce) bool {
+	stamp, signed := readStamp(a)
+	return signed && stamp.Merged != a.Annotations[v1alpha1.AnnotationPublished]
+}
+
+// Merged returns an answered announce that says so.
+func Merged(a *v1alpha1.MemberClusterAnnounce) *v1alpha1.MemberClusterAnnounce {
+	next := a.DeepCopy()
+	if stamp, signed := readStamp(a); signed {
+		stamp.Merged = a.Annotations[v1alpha1.AnnotationPublished]
+		writeStamp(next, stamp)
+	}
+	return next
+}
+
+// readStamp of a leader of ours; signed is false when there is none. One that
+// cannot be read is empty: that leader writes it again, and meanwhile must not
+// be taken for upstream's.
+func readStamp(a *v1alpha1.MemberClusterAnnounce) (stamp v1alpha1.LeaderStamp, signed bool) {
+	text, signed := a.Annotations[v1alpha1.AnnotationLeader]
+	if json.Unmarshal([]byte(text), &stamp) != nil {
+		stamp = v1alpha1.LeaderStamp{}
+	}
+	return stamp, signed
+}
+
+func writeStamp(a *v1alpha1.MemberClusterAnnounce, stamp v1alpha1.LeaderStamp) {
 	data, err := json.Marshal(stamp)
-	if err != nil { // two strings
+	if err != nil { // strings
 		panic(err)
 	}
-	metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.AnnotationLeader, string(data))
-	return next
+	metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1alpha1.AnnotationLeader, string(data))
 }
 
 // Dismiss returns the announce without the leader's finalizer, once all that

@@ -75,3 +75,45 @@ func TestLDR_GC_2_DismissGoesByTheField(t *testing.T) {
 		t.Errorf("the observed announce was changed: %v", a.Finalizers)
 	}
 }
+
+// A member's word "published" is answered with "merged", once for each session.
+func TestMergedFollowsPublished(t *testing.T) {
+	published := func(session string) func(*v1alpha1.MemberClusterAnnounce) {
+		return annotated(v1alpha1.AnnotationPublished, session)
+	}
+	fresh := announce("east", 0, published("first"))
+	if clusterset.AwaitsMerge(&fresh) {
+		t.Error("nothing can be said on an announce that has not been answered")
+	}
+	answered := clusterset.Acknowledge(&fresh, leaderSet(), false)
+	if !clusterset.AwaitsMerge(answered) {
+		t.Error("an answered one waits")
+	}
+	merged := clusterset.Merged(answered)
+	if clusterset.AwaitsMerge(merged) || merged.Annotations[v1alpha1.AnnotationLeader] != stampFor("first") {
+		t.Errorf("stamp %s", merged.Annotations[v1alpha1.AnnotationLeader])
+	}
+	if diff := cmp.Diff(merged, clusterset.Acknowledge(merged, leaderSet(), false)); diff != "" {
+		t.Errorf("the next answer takes it back:\n%s", diff)
+	}
+	published("second")(merged)
+	if !clusterset.AwaitsMerge(merged) {
+		t.Error("a new session is not merged yet")
+	}
+	published("")(merged)
+	if clusterset.AwaitsMerge(merged) {
+		t.Error("a member that still compares does not wait")
+	}
+	anew := leaderSet()
+	anew.UID = "anew"
+	if again := clusterset.Acknowledge(clusterset.Merged(answered), anew, false); !clusterset.AwaitsMerge(again) {
+		t.Error("what another ClusterSet merged counts")
+	}
+	for name, text := range map[string]string{"damaged": "{", "empty": ""} {
+		broken := announce("east", 0, published("first"))
+		broken.Annotations[v1alpha1.AnnotationLeader] = text
+		if repaired := clusterset.Acknowledge(&broken, leaderSet(), false); !clusterset.AwaitsMerge(repaired) {
+			t.Errorf("%s: stamp %s", name, repaired.Annotations[v1alpha1.AnnotationLeader])
+		}
+	}
+}

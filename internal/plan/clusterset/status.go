@@ -30,8 +30,13 @@ type Pulse struct {
 	Held     bool      // withdrawals are held (LeaderRestored)
 }
 
-// MemberStatus is the status of a member's ClusterSet (MEM-CS-6).
+// MemberStatus is the status of a member's ClusterSet (MEM-CS-6). Until a
+// process has tried its first heartbeat it knows nothing, and what was last
+// said of this ClusterSet stands: that a controller starts again is no news.
 func MemberStatus(set *v1alpha2.ClusterSet, pulse Pulse, now time.Time, timeout time.Duration) v1alpha1.ClusterSetStatus {
+	if pulse == (Pulse{}) && len(set.Status.Conditions) > 0 && set.Status.ObservedGeneration == set.Generation {
+		return *set.Status.DeepCopy()
+	}
 	ready, leads := memberConditions(pulse, now, timeout)
 	overall := v1alpha1.ClusterSetCondition{Type: v1alpha1.ClusterSetReady, Status: corev1.ConditionUnknown, Reason: ready.Reason, Message: ready.Message}
 	switch {

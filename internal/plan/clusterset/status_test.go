@@ -103,6 +103,27 @@ func TestMEM_CS_6_TimesFollowTheStatus(t *testing.T) {
 	}
 }
 
+// A process that has not beaten yet repeats what the one before it said, unless
+// that was about another spec.
+func TestMEM_CS_6_AStartIsNoNews(t *testing.T) {
+	for name, last := range map[string]clusterset.Pulse{
+		"it was well":         {LastBeat: noon, Answered: true},
+		"it was disconnected": {Problem: &clusterset.Problem{Reason: clusterset.ReasonDisconnected, Message: "the leader does not answer"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := memberSet()
+			set.Status = clusterset.MemberStatus(set, last, noon, timeout)
+			if diff := cmp.Diff(set.Status, clusterset.MemberStatus(set, clusterset.Pulse{}, noon.Add(time.Hour), timeout)); diff != "" {
+				t.Errorf("a start changed the status:\n%s", diff)
+			}
+			set.Generation++
+			if got := clusterset.MemberStatus(set, clusterset.Pulse{}, noon, timeout); got.Conditions[0].Status != corev1.ConditionUnknown {
+				t.Errorf("of another spec nothing is known, and yet: %s", brief(got))
+			}
+		})
+	}
+}
+
 // watcher plays a leader controller: it looks at the announces from time to
 // time, and forgets all but the status when it is started again.
 type watcher struct {
