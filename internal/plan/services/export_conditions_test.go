@@ -156,6 +156,33 @@ func TestMEM_SE_2_NotConnectedPlansConditionsOnly(t *testing.T) {
 	equal(t, "validity is known here", string(condition(t, plan, "Valid").Status), "True")
 }
 
+// A controller that starts again is not connected at first. Nothing has
+// happened to the exports by that, so nothing is written on them.
+func TestMEM_SE_2_NotConnectedLastWordStands(t *testing.T) {
+	told := func(valid, ready metav1.ConditionStatus, generation int64) []metav1.Condition {
+		return []metav1.Condition{
+			{Type: "Valid", Status: valid, ObservedGeneration: generation},
+			{Type: "Ready", Status: ready, Reason: "Told", Message: "as told", ObservedGeneration: generation},
+		}
+	}
+	for name, tc := range map[string]struct {
+		told []metav1.Condition
+		want string
+	}{
+		"the leader took it":       {told("True", "True", 4), "True/Told"},
+		"the leader refused it":    {told("True", "False", 4), "False/Told"},
+		"it could not be exported": {told("False", "False", 4), "Unknown/Pending"},
+		"told of an earlier one":   {told("True", "True", 3), "Unknown/Pending"},
+		"nothing was told":         {nil, "Unknown/Pending"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := exporting(func(o *services.ExportObserved) { o.Connected, o.Export.Status.Conditions = false, tc.told })
+			c := condition(t, services.Export(o), "Ready")
+			equal(t, "Ready", string(c.Status)+"/"+c.Reason, tc.want)
+		})
+	}
+}
+
 func TestWK_6_ConflictIsPassedOn(t *testing.T) {
 	o := published(exporting())
 	equal(t, "an upstream leader tells of none", condition(t, services.Export(o), "Conflict").Reason, "NoConflicts")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -79,13 +80,16 @@ func status(yes bool) metav1.ConditionStatus {
 }
 
 // ready reports whether the leader took the export (WK-6). While the leader
-// cannot be reached that is unknown rather than false: what it took before is
-// still served.
+// cannot be reached, what was last told stands; without that it is unknown
+// rather than false.
 func (o ExportObserved) ready(v verdict) metav1.Condition {
 	state, reason, message := metav1.ConditionFalse, mcsv1beta1.ServiceExportReasonPending, ""
+	last := o.lastReady()
 	switch in := o.inTheWay(); {
 	case !v.exportable:
 		message = "Service is not exported: condition Valid says why"
+	case !o.Connected && last != nil:
+		return *last
 	case !o.Connected:
 		state, message = metav1.ConditionUnknown, "this cluster is not connected to the leader"
 	case in != nil:
@@ -96,6 +100,20 @@ func (o ExportObserved) ready(v verdict) metav1.Condition {
 		state, reason, message = leaderVerdict(o.Published.Service.Status.Conditions)
 	}
 	return o.condition(mcsv1beta1.ServiceExportConditionReady, state, string(reason), message)
+}
+
+// lastReady is what was told of the export as it is, or nil. It stands while
+// the leader cannot be asked: every start of a controller begins that way, and
+// to take back and repeat a word on each export would be four writes for each.
+// What was told of an export that could not be exported does not stand.
+func (o ExportObserved) lastReady() *metav1.Condition {
+	conditions := o.Export.Status.Conditions
+	last := meta.FindStatusCondition(conditions, string(mcsv1beta1.ServiceExportConditionReady))
+	if last == nil || last.ObservedGeneration != o.Export.Generation ||
+		!meta.IsStatusConditionTrue(conditions, string(mcsv1beta1.ServiceExportConditionValid)) {
+		return nil
+	}
+	return last
 }
 
 // leaderVerdict reads the wire's first element; a peer looks at its status only.
