@@ -32,6 +32,7 @@ type options struct {
 	allowLoopback                 bool
 	intervalScale                 float64
 	clockOffset                   time.Duration
+	pprofAddress                  string
 	workers                       int
 }
 
@@ -80,7 +81,8 @@ func newRole(streams genericiooptions.IOStreams, name, short string, run runner)
 	flags.BoolVar(&o.allowLoopback, "allow-loopback", envBool("LOCKSTEP_ALLOW_LOOPBACK"), "accept a leader on this machine itself")
 	flags.Float64Var(&o.intervalScale, "interval-scale", envFloat("LOCKSTEP_INTERVAL_SCALE", 1), "multiply every period by this")
 	flags.DurationVar(&o.clockOffset, "clock-offset", envDuration("LOCKSTEP_CLOCK_OFFSET"), "shift this process's clock")
-	for _, hidden := range []string{"allow-loopback", "interval-scale", "clock-offset"} {
+	flags.StringVar(&o.pprofAddress, "pprof-address", os.Getenv("LOCKSTEP_PPROF_ADDRESS"), "serve profiles of this process here")
+	for _, hidden := range []string{"allow-loopback", "interval-scale", "clock-offset", "pprof-address"} {
 		_ = flags.MarkHidden(hidden) // the flag was defined just above
 	}
 	_ = cmd.MarkFlagRequired("config")
@@ -110,6 +112,7 @@ func (o options) common(name, namespace string, config *v1alpha1.MultiClusterCon
 	return role.Options{
 		Name: name, Namespace: namespace, Identity: identity(),
 		HealthAddress: onPod(config.Health.HealthProbeBindAddress), MetricsAddress: onPod(config.Metrics.BindAddress),
+		PprofAddress:  onPod(o.pprofAddress),
 		IntervalScale: o.intervalScale, ClockOffset: o.clockOffset, Workers: o.workers, Log: log,
 	}
 }

@@ -41,6 +41,9 @@ type Options struct {
 	// HealthAddress serves /healthz and /readyz, MetricsAddress /metrics. Empty
 	// or "0" serves nothing.
 	HealthAddress, MetricsAddress string
+	// PprofAddress serves profiles of the process below /debug/pprof to whoever
+	// can reach it. Empty serves nothing.
+	PprofAddress string
 	// IntervalScale multiplies every period; zero means 1. Tests make it small.
 	IntervalScale float64
 	// ClockOffset shifts this process's clock; tests use it.
@@ -86,8 +89,8 @@ func NewManager(config *rest.Config, o Options, caches cache.Options) (ctrl.Mana
 	caches.DefaultTransform = cache.TransformStripManagedFields()
 	options := ctrl.Options{
 		Scheme: scheme.New(), Logger: o.Log, Cache: caches,
-		HealthProbeBindAddress: o.HealthAddress,
-		Metrics:                server.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress: o.HealthAddress, PprofBindAddress: o.PprofAddress,
+		Metrics: server.Options{BindAddress: o.MetricsAddress},
 		// Two managers of one test process run loops of the same name.
 		Controller: crconfig.Controller{SkipNameValidation: ptr.To(true)},
 	}
