@@ -55,6 +55,8 @@ type Counts struct {
 	Writes int `json:"writes"`
 	// Fresh are those for the Service that was exported meanwhile.
 	Fresh int `json:"freshWrites"`
+	// FreshKinds is what the fresh ones wrote.
+	FreshKinds map[string]int `json:"freshKinds"`
 	// Announces and Leases are heartbeats.
 	Announces int `json:"announces"`
 	Leases    int `json:"leases"`
@@ -63,10 +65,12 @@ type Counts struct {
 	// Vain are requests on kinds our controllers write that reached an API
 	// server and changed nothing: refused, in conflict, or without a difference.
 	Vain int `json:"requestsInVain"`
+	// VainKinds is what they were about.
+	VainKinds map[string]int `json:"requestsInVainKinds"`
 }
 
-// add counts the writes to one cluster and returns those nothing called for.
-func (c *Counts) add(writes []journal.Write, fresh string) (unwanted []journal.Write) {
+// addWrites counts the writes to one cluster and returns those nothing called for.
+func (c *Counts) addWrites(writes []journal.Write, fresh string) (unwanted []journal.Write) {
 	for _, w := range writes {
 		switch classify(w) {
 		case others:
@@ -78,6 +82,7 @@ func (c *Counts) add(writes []journal.Write, fresh string) (unwanted []journal.W
 		default:
 			if belongs(w, fresh) {
 				c.Fresh++
+				c.FreshKinds = more(c.FreshKinds, w.Resource, 1)
 				continue
 			}
 			c.Writes++
@@ -95,19 +100,28 @@ func belongs(w journal.Write, service string) bool { return strings.Contains(w.N
 // of the multi-cluster API groups.
 var written = []string{"services", "endpointslices", "endpoints", "events"}
 
-// vain compares requests with what reached etcd, for the kinds that our
-// controllers write, whoever made the requests.
-func vain(writes []journal.Write, asked requests.Counts) (n int) {
-	counted := func(resource string) bool { return custom(resource) || slices.Contains(written, resource) }
-	for resource, requests := range asked {
-		if counted(resource) {
-			n += requests
-		}
+// addVain compares the requests to one cluster with what reached its etcd, for
+// the kinds that our controllers write, whoever made the requests.
+func (c *Counts) addVain(writes []journal.Write, asked requests.Counts) {
+	left := map[string]int{}
+	for resource, n := range asked {
+		left[resource] += n
 	}
 	for _, w := range writes {
-		if counted(w.Resource) {
-			n--
+		left[w.Resource]--
+	}
+	for resource, n := range left {
+		if n != 0 && (custom(resource) || slices.Contains(written, resource)) {
+			c.Vain += n
+			c.VainKinds = more(c.VainKinds, resource, n)
 		}
 	}
-	return n
+}
+
+func more(counts map[string]int, key string, n int) map[string]int {
+	if counts == nil {
+		counts = map[string]int{}
+	}
+	counts[key] += n
+	return counts
 }

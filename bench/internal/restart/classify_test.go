@@ -22,8 +22,8 @@ var seen = []journal.Write{
 
 func TestWritesAreCountedOnce(t *testing.T) {
 	var got Counts
-	unwanted := got.add(seen, "fresh-0-1")
-	want := Counts{Writes: 2, Fresh: 1, Announces: 1, Leases: 1, Others: 3}
+	unwanted := got.addWrites(seen, "fresh-0-1")
+	want := Counts{Writes: 2, Fresh: 1, FreshKinds: map[string]int{"resourceexports.multicluster.crd.antrea.io": 1}, Announces: 1, Leases: 1, Others: 3}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -40,7 +40,10 @@ func TestRequestsThatReachNoObjectAreInVain(t *testing.T) {
 		"serviceimports.multicluster.x-k8s.io":              1,
 		"endpointslices":                                    3, // one without a difference
 	}
-	if got := vain(seen, asked); got != 2 {
-		t.Errorf("%d requests in vain, want 2", got)
+	var got Counts
+	got.addVain(seen, asked)
+	want := map[string]int{"memberclusterannounces.multicluster.crd.antrea.io": 1, "endpointslices": 1}
+	if diff := cmp.Diff(want, got.VainKinds); diff != "" || got.Vain != 2 {
+		t.Errorf("%d requests in vain, want 2 (-want +got):\n%s", got.Vain, diff)
 	}
 }

@@ -164,8 +164,8 @@ func (b *bench) count(ctx context.Context, fresh string, do func() error) (w win
 		if err != nil {
 			return w, fmt.Errorf("cluster %q: %w", c.Name, err)
 		}
-		w.unwanted = append(w.unwanted, w.add(writes, fresh)...)
-		w.Vain += vain(writes, after.Since(before[c]))
+		w.unwanted = append(w.unwanted, w.addWrites(writes, fresh)...)
+		w.addVain(writes, after.Since(before[c]))
 		j.Forget(end)
 	}
 	return w, nil
