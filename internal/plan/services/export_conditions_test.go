@@ -185,7 +185,12 @@ func TestMEM_SE_2_NotConnectedLastWordStands(t *testing.T) {
 
 func TestWK_6_ConflictIsPassedOn(t *testing.T) {
 	o := published(exporting())
-	equal(t, "an upstream leader tells of none", condition(t, services.Export(o), "Conflict").Reason, "NoConflicts")
+	o.Export.Status.Conditions = []metav1.Condition{{Type: "Conflict", Status: "True", Reason: "TypeConflict", Message: "of old"}}
+	equal(t, "a leader that spoke and tells of none", condition(t, services.Export(o), "Conflict").Reason, "NoConflicts")
+	silent := o
+	silent.Published.Service = o.Published.Service.DeepCopy()
+	silent.Published.Service.Status.Conditions = nil
+	equal(t, "a leader that has not spoken yet", condition(t, services.Export(silent), "Conflict").Reason, "TypeConflict")
 	o.Published.Service.Status.Conditions = append(o.Published.Service.Status.Conditions, v1alpha1.ResourceCondition{
 		Type: v1alpha1.ResourceConflict, Status: "True", Reason: "PortConflict,TypeConflict", Message: "told by the leader",
 	})
@@ -229,6 +234,12 @@ func TestMergeConditions(t *testing.T) {
 		{Type: "Valid", Status: "False", Reason: "NoService", LastTransitionTime: now},
 		{Type: "Ready", Status: "False", Reason: "Pending", LastTransitionTime: now},
 	})
+	merged, _ = services.MergeConditions(existing, []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Exported"}, {Type: "Conflict", Status: "True", Reason: "PortConflict"}, {Type: "Valid", Status: "True", Reason: "Valid"}}, now)
+	equal(t, "the order of those wanted does not matter to those that are there", merged, []metav1.Condition{
+		foreign, valid, conflict, {Type: "Ready", Status: "True", Reason: "Exported", LastTransitionTime: now},
+	})
+	merged, _ = services.MergeConditions(existing, []metav1.Condition{{Type: "Conflict", Status: "True", Reason: "PortConflict"}}, now)
+	equal(t, "Conflict is wanted", merged, existing)
 	equal(t, "what was observed stays", existing, []metav1.Condition{foreign, valid, conflict})
 }
 

@@ -135,6 +135,24 @@ func TestMEM_SE_5_WritesExactlyWhatDiffers(t *testing.T) {
 	damaged.Published.Service.Spec.Service.ServiceSpec.Ports[0].Port = 81
 	delete(damaged.Published.Endpoints.Labels, "sourceKind")
 	equal(t, "somebody changed a payload and a label", touched(services.Export(damaged)), []string{"+Service", "+Endpoints"})
+
+	for what, change := range map[string]func(*discoveryv1.Endpoint){
+		"addresses":   func(e *discoveryv1.Endpoint) { e.Addresses = append(e.Addresses, "10.0.0.9") },
+		"ready":       func(e *discoveryv1.Endpoint) { e.Conditions.Ready = nil },
+		"serving":     func(e *discoveryv1.Endpoint) { e.Conditions.Serving = new(false) },
+		"terminating": func(e *discoveryv1.Endpoint) { e.Conditions.Terminating = new(true) },
+		"hostname":    func(e *discoveryv1.Endpoint) { e.Hostname = new("x") },
+		"zone":        func(e *discoveryv1.Endpoint) { e.Zone = new("x") },
+		"node":        func(e *discoveryv1.Endpoint) { e.NodeName = new("x") },
+		"target":      func(e *discoveryv1.Endpoint) { e.TargetRef = &corev1.ObjectReference{Name: "x"} },
+		"hints": func(e *discoveryv1.Endpoint) {
+			e.Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "x"}}}
+		},
+	} {
+		o := published(exporting())
+		change(&o.Published.Slices[0].Endpoints[0])
+		equal(t, "somebody changed an endpoint's "+what, touched(services.Export(o)), []string{"+slice"})
+	}
 }
 
 func TestMEM_SE_4_UpdateKeepsWhatOthersAdded(t *testing.T) {

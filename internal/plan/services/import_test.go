@@ -394,6 +394,9 @@ func TestEndpointSliceObjectsMayBePruned(t *testing.T) {
 	equal(t, "written at first", changed, true)
 	_, changed = services.MergeServiceImportStatus(first, wanted, at(1))
 	equal(t, "once", changed, false)
+	first.EndpointSliceObjects = "Absent"
+	_, changed = services.MergeServiceImportStatus(first, wanted, at(1))
+	equal(t, "another value is a difference", changed, true)
 	first.EndpointSliceObjects = ""
 	_, changed = services.MergeServiceImportStatus(first, wanted, at(1))
 	equal(t, "a CRD without the field is no reason to write for ever", changed, false)

@@ -201,3 +201,24 @@ func TestPackTakesTheReadyOneOfTwoReports(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// Reports that differ in nothing that ranks them must not make plans flap.
+func TestPackTakesTheSameOfTwoReportsInAnyOrder(t *testing.T) {
+	for what, change := range map[string]func(e *discoveryv1.Endpoint, value *string){
+		"hostname": func(e *discoveryv1.Endpoint, value *string) { e.Hostname = value },
+		"zone":     func(e *discoveryv1.Endpoint, value *string) { e.Zone = value },
+		"node":     func(e *discoveryv1.Endpoint, value *string) { e.NodeName = value },
+		"serving": func(e *discoveryv1.Endpoint, value *string) {
+			e.Conditions.Ready, e.Conditions.Serving = new(false), new(value != nil)
+		},
+	} {
+		for _, values := range [][2]*string{{new("x"), new("y")}, {nil, new("y")}} {
+			a, b := wantGroup("", "a"), wantGroup("", "a")
+			change(&a.Endpoints[0], values[0])
+			change(&b.Endpoints[0], values[1])
+			one := services.Pack(nil, []services.Group{a, b}, plain(3, ""))
+			other := services.Pack(nil, []services.Group{b, a}, plain(3, ""))
+			equal(t, what+" by order", one, other)
+		}
+	}
+}
