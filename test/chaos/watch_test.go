@@ -3,37 +3,38 @@ package chaos_test
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 	"github.com/lockstep-dev/lockstep/test/scenario/fleet"
 )
 
 // witness sees every event of the imports of one member, from one revision on
-// without a gap: a watch that breaks is resumed where it was, and if the API
-// server cannot do that the test fails rather than overlook something.
+// without a gap; if there is one, the test fails rather than overlook something.
 type witness struct {
 	member string
 	steady map[string]*standing
+	serves map[string]string // Service of a slice, by name of the slice
 
 	mu     sync.Mutex
 	events int
 	faults []string
 	ended  error
-	stops  []func()
+	stop   func()
 }
 
 // standing is what an untouched import must keep.
@@ -47,7 +48,7 @@ func watchSteady(t *testing.T, w *world) []*witness {
 	t.Helper()
 	var all []*witness
 	for _, m := range w.members {
-		seen := &witness{member: m.ID, steady: map[string]*standing{}}
+		seen := &witness{member: m.ID, steady: map[string]*standing{}, serves: map[string]string{}}
 		for _, service := range w.steadyNames() {
 			imported, err := m.Import(t, namespace, service)
 			if err != nil || imported.Import == nil {
@@ -67,79 +68,102 @@ func watchSteady(t *testing.T, w *world) []*witness {
 	return all
 }
 
+// start lists and watches etcd, where history survives the death of everything
+// that is killed here; a restarted API server has none.
 func (s *witness) start(t *testing.T, m *fleet.Controller) {
 	t.Helper()
-	c, err := client.NewWithWatch(m.Config, client.Options{Scheme: scheme.New()})
+	etcd, err := m.Lab.EtcdClient(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, list := range []client.ObjectList{&discoveryv1.EndpointSliceList{}, &mcsv1beta1.ServiceImportList{}} {
-		if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-			t.Fatal(err)
-		}
-		eachItem(list, func(o client.Object) { s.see(watch.Event{Type: watch.Added, Object: o}) })
-		watcher, err := watchtools.NewRetryWatcherWithContext(t.Context(), list.GetResourceVersion(), &kindWatcher{c, list})
+	ctx, cancel := context.WithCancel(t.Context())
+	var followers sync.WaitGroup
+	s.stop = func() { cancel(); followers.Wait(); etcd.Close() }
+	for _, prefix := range []string{
+		"/registry/endpointslices/" + namespace + "/",
+		"/registry/multicluster.x-k8s.io/serviceimports/" + namespace + "/",
+	} {
+		now, err := etcd.Get(ctx, prefix, clientv3.WithPrefix())
 		if err != nil {
 			t.Fatal(err)
 		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for event := range watcher.ResultChan() {
-				s.see(event)
-			}
-		}()
-		s.stops = append(s.stops, func() { watcher.Stop(); <-done })
+		if len(now.Kvs) == 0 {
+			t.Fatalf("%s: nothing is stored below %s", m.ID, prefix)
+		}
+		for _, kv := range now.Kvs {
+			s.see(&clientv3.Event{Type: clientv3.EventTypePut, Kv: kv})
+		}
+		events := etcd.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(now.Header.Revision+1))
+		followers.Go(func() { s.follow(ctx, events) })
 	}
 }
 
-// kindWatcher watches one kind in the test's Namespace.
-type kindWatcher struct {
-	client client.WithWatch
-	list   client.ObjectList
+func (s *witness) follow(ctx context.Context, events clientv3.WatchChan) {
+	for response := range events {
+		if err := response.Err(); err != nil && ctx.Err() == nil {
+			s.mu.Lock()
+			s.ended = err // a gap: compacted, or etcd lost what it had
+			s.mu.Unlock()
+		}
+		for _, event := range response.Events {
+			s.see(event)
+		}
+	}
 }
 
-func (k *kindWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	list, _ := k.list.DeepCopyObject().(client.ObjectList)
-	return k.client.Watch(ctx, list, client.InNamespace(namespace), &client.ListOptions{Raw: &options})
-}
-
-var _ cache.WatcherWithContext = (*kindWatcher)(nil)
+var decoder = serializer.NewCodecFactory(scheme.New()).UniversalDeserializer()
 
 // see judges one event.
-func (s *witness) see(event watch.Event) {
+func (s *witness) see(event *clientv3.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch object := event.Object.(type) {
+	s.events++
+	name := path.Base(string(event.Kv.Key))
+	if event.Type == clientv3.EventTypeDelete {
+		if strings.Contains(string(event.Kv.Key), "/endpointslices/") {
+			s.seeSlice(name, nil)
+		} else if s.steady[name] != nil {
+			s.faults = append(s.faults, fmt.Sprintf("ServiceImport %s was deleted", name))
+		}
+		return
+	}
+	object, _, err := decoder.Decode(event.Kv.Value, nil, nil)
+	if err != nil {
+		s.ended = fmt.Errorf("cannot read %s: %w", event.Kv.Key, err)
+		return
+	}
+	switch object := object.(type) {
 	case *discoveryv1.EndpointSlice:
-		s.events++
-		s.seeSlice(event.Type, object)
+		s.seeSlice(name, object)
 	case *mcsv1beta1.ServiceImport:
-		s.events++
-		s.seeImport(event.Type, object)
-	case *metav1.Status:
-		s.ended = fmt.Errorf("the watch cannot be resumed: %s", object.Message)
+		s.seeImport(object)
 	}
 }
 
-func (s *witness) seeSlice(kind watch.EventType, slice *discoveryv1.EndpointSlice) {
-	import_ := s.steady[slice.Labels[mcsv1beta1.LabelServiceName]]
-	if import_ == nil || slice.Labels[discoveryv1.LabelServiceName] != clusterIPName(slice.Labels[mcsv1beta1.LabelServiceName]) {
-		return
-	}
+// seeSlice judges a slice as it is now; nil when it is gone.
+func (s *witness) seeSlice(name string, slice *discoveryv1.EndpointSlice) {
 	now := map[string]bool{}
-	if kind != watch.Deleted {
+	if slice != nil {
+		service := slice.Labels[mcsv1beta1.LabelServiceName]
+		if s.steady[service] == nil || slice.Labels[discoveryv1.LabelServiceName] != identity.ImportedServiceName(service) {
+			return
+		}
+		s.serves[name] = service
 		for _, endpoint := range slice.Endpoints {
 			if ptr.Deref(endpoint.Conditions.Ready, true) {
 				now[endpoint.Addresses[0]] = true
 			}
 		}
 	}
-	before := import_.slices[slice.Name]
-	import_.slices[slice.Name] = now
+	kept := s.steady[s.serves[name]]
+	if kept == nil {
+		return
+	}
+	before := kept.slices[name]
+	kept.slices[name] = now
 	for address := range before {
-		if import_.ready[address] && !import_.has(address) {
-			s.faults = append(s.faults, fmt.Sprintf("%s lost ready endpoint %s (%s of slice %s)", slice.Labels[mcsv1beta1.LabelServiceName], address, kind, slice.Name))
+		if kept.ready[address] && !kept.has(address) {
+			s.faults = append(s.faults, fmt.Sprintf("%s lost ready endpoint %s (slice %s)", s.serves[name], address, name))
 		}
 	}
 }
@@ -153,23 +177,16 @@ func (s *standing) has(address string) bool {
 	return false
 }
 
-func (s *witness) seeImport(kind watch.EventType, imported *mcsv1beta1.ServiceImport) {
-	standing := s.steady[imported.Name]
-	switch {
-	case standing == nil:
-	case kind == watch.Deleted:
-		s.faults = append(s.faults, fmt.Sprintf("ServiceImport %s was deleted", imported.Name))
-	case !slices.Equal(imported.Spec.IPs, []string{standing.ip}):
-		s.faults = append(s.faults, fmt.Sprintf("the IP of %s became %v, it was %s", imported.Name, imported.Spec.IPs, standing.ip))
+func (s *witness) seeImport(imported *mcsv1beta1.ServiceImport) {
+	if kept := s.steady[imported.Name]; kept != nil && !slices.Equal(imported.Spec.IPs, []string{kept.ip}) {
+		s.faults = append(s.faults, fmt.Sprintf("the IP of %s became %v, it was %s", imported.Name, imported.Spec.IPs, kept.ip))
 	}
 }
 
 // verdict ends the watch and fails the test for everything that was seen.
 func (s *witness) verdict(t *testing.T) {
 	t.Helper()
-	for _, stop := range s.stops {
-		stop()
-	}
+	s.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended != nil {

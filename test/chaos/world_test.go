@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 	"github.com/lockstep-dev/lockstep/test/scenario/fleet"
 )
 
@@ -273,6 +272,3 @@ func versions(t *testing.T, m *fleet.Controller) map[string]string {
 	}
 	return found
 }
-
-// clusterIPName is the name of the Service that stands for an import.
-func clusterIPName(service string) string { return identity.ImportedServiceName(service) }
