@@ -35,6 +35,9 @@ type Write struct {
 	// Managers are all field managers the object has had, from before or after
 	// this write.
 	Managers []string `json:"managers,omitempty"`
+	// Changed are the parts of a custom resource that an update changed:
+	// "spec", "status", "metadata.annotations.<key>".
+	Changed []string `json:"changed,omitempty"`
 }
 
 func (w Write) String() string {
@@ -42,7 +45,7 @@ func (w Write) String() string {
 	if w.Deleted {
 		verb = "deleted"
 	}
-	return fmt.Sprintf("%s %s %s %s/%s %v", w.At.Format("15:04:05.000"), verb, w.Resource, w.Namespace, w.Name, w.Managers)
+	return fmt.Sprintf("%s %s %s %s/%s %v %v", w.At.Format("15:04:05.000"), verb, w.Resource, w.Namespace, w.Name, w.Changed, w.Managers)
 }
 
 // Journal records from Open to Close.
@@ -116,6 +119,9 @@ func read(event *clientv3.Event, now time.Time) Write {
 	w := parse(string(event.Kv.Key))
 	w.Revision, w.At, w.Deleted = event.Kv.ModRevision, now, event.Type == mvccpb.DELETE
 	w.Managers = managers(event.PrevKv, event.Kv)
+	if event.IsModify() {
+		w.Changed = changed(event.PrevKv, event.Kv)
+	}
 	return w
 }
 

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -80,4 +81,46 @@ func managedFields(value []byte) []metav1.ManagedFieldsEntry {
 		return nil
 	}
 	return accessor.GetManagedFields()
+}
+
+// bookkeeping are fields that the API server changes with every write.
+var bookkeeping = []string{"metadata.resourceVersion", "metadata.managedFields", "metadata.generation"}
+
+// changed lists what differs between two versions of a custom resource; nothing
+// for other kinds.
+func changed(before, after *mvccpb.KeyValue) (parts []string) {
+	var old, now map[string]any
+	if before == nil || json.Unmarshal(before.Value, &old) != nil || json.Unmarshal(after.Value, &now) != nil {
+		return nil
+	}
+	for part := range differences("", old, now, map[string]bool{"metadata": true, "metadata.annotations": true, "metadata.labels": true}) {
+		if !slices.Contains(bookkeeping, part) {
+			parts = append(parts, part)
+		}
+	}
+	slices.Sort(parts)
+	return parts
+}
+
+// differences names the keys whose values differ; it looks into those of open.
+func differences(path string, old, now map[string]any, open map[string]bool) map[string]bool {
+	found := map[string]bool{}
+	for _, side := range []map[string]any{old, now} {
+		for key := range side {
+			name := strings.TrimPrefix(path+"."+key, ".")
+			if reflect.DeepEqual(old[key], now[key]) {
+				continue
+			}
+			if !open[name] {
+				found[name] = true
+				continue
+			}
+			oldInside, _ := old[key].(map[string]any) // absent counts as empty
+			nowInside, _ := now[key].(map[string]any)
+			for inside := range differences(name, oldInside, nowInside, open) {
+				found[inside] = true
+			}
+		}
+	}
+	return found
 }

@@ -35,3 +35,21 @@ func TestManagersOfACustomResource(t *testing.T) {
 		t.Errorf("nothing has managers %v", got)
 	}
 }
+
+func TestWhatAnUpdateChanged(t *testing.T) {
+	value := func(text string) *mvccpb.KeyValue { return &mvccpb.KeyValue{Value: []byte(text)} }
+	before := value(`{"metadata":{"resourceVersion":"1","annotations":{"a":"1","b":"1"}},"spec":{"x":1},"status":{}}`)
+	for name, c := range map[string]struct {
+		after string
+		want  []string
+	}{
+		"nothing but bookkeeping": {`{"metadata":{"resourceVersion":"2","annotations":{"a":"1","b":"1"}},"spec":{"x":1},"status":{}}`, nil},
+		"one annotation":          {`{"metadata":{"annotations":{"a":"2","b":"1"}},"spec":{"x":1},"status":{}}`, []string{"metadata.annotations.a"}},
+		"all annotations went":    {`{"metadata":{},"spec":{"x":1},"status":{}}`, []string{"metadata.annotations.a", "metadata.annotations.b"}},
+		"spec and status":         {`{"metadata":{"annotations":{"a":"1","b":"1"}},"spec":{"x":2}}`, []string{"spec", "status"}},
+	} {
+		if diff := cmp.Diff(c.want, changed(before, value(c.after))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

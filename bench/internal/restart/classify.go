@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/bench/internal/journal"
 	"github.com/lockstep-dev/lockstep/bench/internal/requests"
 )
@@ -16,12 +17,16 @@ const (
 	others class = iota
 	// ours: a controller's, of a kind that stays still while nothing happens.
 	ours
-	// announces and leases are written all the time: heartbeats.
+	// announces, memories and leases are written all the time: heartbeats.
 	announces
+	memories
 	leases
 )
 
-const announceResource = "memberclusterannounces.multicluster.crd.antrea.io"
+const (
+	announceResource = "memberclusterannounces.multicluster.crd.antrea.io"
+	setResource      = "clustersets.multicluster.crd.antrea.io"
+)
 
 // classify judges by the kind where no one else writes it, else by whether a
 // controller of Lockstep ever wrote to the object: rather a write too many is
@@ -32,6 +37,8 @@ func classify(w journal.Write) class {
 		return leases
 	case w.Resource == announceResource:
 		return announces
+	case w.Resource == setResource && slices.Equal(w.Changed, []string{"metadata.annotations." + v1alpha1.AnnotationLeaderSeen}):
+		return memories
 	case custom(w.Resource), slices.ContainsFunc(w.Managers, controller):
 		return ours
 	default:
@@ -57,8 +64,10 @@ type Counts struct {
 	Fresh int `json:"freshWrites"`
 	// FreshKinds is what the fresh ones wrote.
 	FreshKinds map[string]int `json:"freshKinds"`
-	// Announces and Leases are heartbeats.
+	// Announces, Memories and Leases are heartbeats: to the leader, of what a
+	// member has to remember of it (once a minute), of the election.
 	Announces int `json:"announces"`
+	Memories  int `json:"memories"`
 	Leases    int `json:"leases"`
 	// Others are of Kubernetes itself: Pods, their owners, their events.
 	Others int `json:"others"`
@@ -77,6 +86,8 @@ func (c *Counts) addWrites(writes []journal.Write, fresh string) (unwanted []jou
 			c.Others++
 		case announces:
 			c.Announces++
+		case memories:
+			c.Memories++
 		case leases:
 			c.Leases++
 		default:

@@ -18,16 +18,18 @@ var seen = []journal.Write{
 	{Resource: "endpointslices", Name: "antrea-mc-kept-0001-east-0", Managers: []string{"lockstep-member"}},
 	{Resource: "endpointslices", Name: "fresh-0-1", Managers: []string{"lockstep-bench"}},
 	{Resource: "serviceimports.multicluster.x-k8s.io", Name: "kept-0002", Deleted: true},
+	{Resource: "clustersets.multicluster.crd.antrea.io", Changed: []string{"metadata.annotations.multicluster.lockstep.dev/leader-seen"}},
+	{Resource: "clustersets.multicluster.crd.antrea.io", Changed: []string{"status"}},
 }
 
 func TestWritesAreCountedOnce(t *testing.T) {
 	var got Counts
 	unwanted := got.addWrites(seen, "fresh-0-1")
-	want := Counts{Writes: 2, Fresh: 1, FreshKinds: map[string]int{"resourceexports.multicluster.crd.antrea.io": 1}, Announces: 1, Leases: 1, Others: 3}
+	want := Counts{Writes: 3, Memories: 1, Fresh: 1, FreshKinds: map[string]int{"resourceexports.multicluster.crd.antrea.io": 1}, Announces: 1, Leases: 1, Others: 3}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]journal.Write{seen[5], seen[7]}, unwanted); diff != "" {
+	if diff := cmp.Diff([]journal.Write{seen[5], seen[7], seen[9]}, unwanted); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -38,6 +40,7 @@ func TestRequestsThatReachNoObjectAreInVain(t *testing.T) {
 		"memberclusterannounces.multicluster.crd.antrea.io": 2, // one of them in conflict
 		"resourceexports.multicluster.crd.antrea.io":        1,
 		"serviceimports.multicluster.x-k8s.io":              1,
+		"clustersets.multicluster.crd.antrea.io":            2,
 		"endpointslices":                                    3, // one without a difference
 	}
 	var got Counts

@@ -48,17 +48,18 @@ func rows(trials []Trial) (table []report.Row) {
 const maxListed = 10
 
 func notes(trials []Trial, imports int) (list []string) {
-	var fresh, announces, leases, others int
+	var fresh, announces, memories, leases, others int
 	for _, t := range trials {
 		fresh += t.Fresh
 		announces += t.Announces
+		memories += t.Memories
 		leases += t.Leases
 		others += t.Others
 	}
 	n := float64(len(trials))
 	list = append(list, fmt.Sprintf(
-		"Not counted above, per trial: %.1f writes for the one Service that is exported meanwhile, %.1f heartbeats on announces, %.1f on leases, %.1f writes of Kubernetes itself.",
-		float64(fresh)/n, float64(announces)/n, float64(leases)/n, float64(others)/n))
+		"Not counted above, per trial: %.1f writes for the one Service that is exported meanwhile, %.1f heartbeats on announces, %.1f on the members' memory of the leader, %.1f on leases, %.1f writes of Kubernetes itself.",
+		float64(fresh)/n, float64(announces)/n, float64(memories)/n, float64(leases)/n, float64(others)/n))
 	listed := 0
 	for _, t := range trials {
 		if t.Imports != 2*imports {
