@@ -118,24 +118,41 @@ func contains(list []string, s string) bool {
 // after the other.
 func New(t testing.TB, l *lab.Lab, name string) *Fleet {
 	t.Helper()
+	f := Found(t, l, name)
+	f.Leader.Start(t)
+	return f
+}
+
+// Found is New without starting the leader controller.
+func Found(t testing.TB, l *lab.Lab, name string, tune ...func(*leader.Options)) *Fleet {
+	t.Helper()
 	f := &Fleet{Name: name, Area: "area-" + name, Lab: l}
 	cluster := Open(t, l, "leader")
-	cluster.Install(t, config.Leader, config.Options{Namespace: f.Area}, "Deployment", "PodDisruptionBudget")
-	f.Leader = &Controller{Cluster: cluster, Namespace: f.Area, ID: "leader", fleet: f}
-	f.Leader.run = func(ctx context.Context) error {
-		return leader.Run(ctx, cluster.Config, leader.Options{Options: options(t, "leader", f.Area)})
+	opts := leader.Options{Options: options(t, "leader", f.Area)}
+	for _, change := range tune {
+		change(&opts)
 	}
+	f.Leader = &Controller{Cluster: cluster, Namespace: f.Area, ID: "leader", fleet: f}
+	f.Leader.run = func(ctx context.Context) error { return leader.Run(ctx, cluster.Config, opts) }
+	set := f.InstallLeader(t)
+	t.Cleanup(func() { cluster.Discard(t, set) })
+	return f
+}
+
+// InstallLeader makes what an administrator makes in the leader cluster: the
+// manifests and the ClusterSet.
+func (f *Fleet) InstallLeader(t testing.TB) *v1alpha2.ClusterSet {
+	t.Helper()
+	f.Leader.Install(t, config.Leader, config.Options{Namespace: f.Area}, "Deployment", "PodDisruptionBudget")
 	set := &v1alpha2.ClusterSet{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Area},
+		ObjectMeta: metav1.ObjectMeta{Name: f.Name, Namespace: f.Area},
 		Spec: v1alpha2.ClusterSetSpec{
 			ClusterID: "leader", Namespace: f.Area,
 			Leaders: []v1alpha2.LeaderCluster{{ClusterID: "leader"}},
 		},
 	}
-	cluster.Make(t, set)
-	t.Cleanup(func() { cluster.Discard(t, set) })
-	f.Leader.Start(t)
-	return f
+	f.Leader.Make(t, set)
+	return set
 }
 
 // Member makes a cluster of the lab a member, with its name as cluster ID, and

@@ -1,0 +1,24 @@
+package fleet
+
+import (
+	"context"
+	"testing"
+)
+
+// Supervise is Start for a controller that may end by itself: it is started
+// again, as a kubelet does with a container.
+func (c *Controller) Supervise(t testing.TB) {
+	t.Helper()
+	once := c.run
+	c.run = func(ctx context.Context) error {
+		for {
+			err := once(ctx)
+			if ctx.Err() != nil {
+				return err
+			}
+			t.Logf("the controller of %s ended and is started again: %v", c.Name, err)
+			pause(ctx)
+		}
+	}
+	c.Start(t)
+}
