@@ -74,6 +74,7 @@ func TestDestroyRefusesAMembership(t *testing.T) {
 	wantError(t, err, exit.Refused, "mc leave --clusterset fleet")
 }
 
+// covers: CLI-5.3
 func TestDeleteMemberToken(t *testing.T) {
 	c, _ := cluster(t)
 	ns := leads(t, c)

@@ -31,6 +31,7 @@ func command(t *testing.T, hub *lab.Cluster, args ...string) (stdout, stderr str
 	return out.String(), errOut.String(), err
 }
 
+// covers: CLI-5.7
 func TestGetPrintsTheSpecifiedColumns(t *testing.T) {
 	c, hub := cluster(t)
 	ns := namespace(t, c, "get")

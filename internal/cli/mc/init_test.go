@@ -12,6 +12,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 )
 
+// covers: CLI-5.1
 func TestInitMakesTheLeadersClusterSet(t *testing.T) {
 	c, _ := cluster(t)
 	ns := namespace(t, c, "init")

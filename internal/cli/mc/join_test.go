@@ -53,6 +53,7 @@ func removeSets(t *testing.T, c client.Client, namespace string) {
 	}
 }
 
+// covers: CLI-5.4
 func TestJoinMakesTheMembersObjects(t *testing.T) {
 	c, _ := cluster(t)
 	opts := eastJoins(t, c)

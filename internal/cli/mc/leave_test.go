@@ -79,6 +79,7 @@ func TestWK_16_LeaveStopsWhenTheDeletionIsRefused(t *testing.T) {
 	get(t, c, opts.Namespace, "east-token", &corev1.Secret{})
 }
 
+// covers: CLI-5.5
 func TestLeaveKeepsATokenThatJoinDidNotMake(t *testing.T) {
 	c, _ := cluster(t)
 	opts := joined(t, c)

@@ -23,6 +23,7 @@ func eastToken(namespace string) MemberTokenOptions {
 	return MemberTokenOptions{Namespace: namespace, Name: "east-token", ClusterID: "east", Wait: testTime}
 }
 
+// covers: CLI-5.2
 func TestCreateMemberTokenMakesABoundCredential(t *testing.T) {
 	c, _ := cluster(t)
 	ns := namespace(t, c, "token")

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-dev/lockstep/internal/plan/spelling"
 )
 
 // File is what a join config file holds.
@@ -127,7 +129,7 @@ func (d document) config() (Config, error) {
 func set(fields map[string]*string, key string, value any) error {
 	target, known := fields[key]
 	if !known {
-		return fmt.Errorf("unknown key %q; did you mean %q?", key, nearest(key, slices.Sorted(maps.Keys(fields))))
+		return fmt.Errorf("unknown key %q; did you mean %q?", key, spelling.Nearest(key, slices.Sorted(maps.Keys(fields))))
 	}
 	switch v := value.(type) {
 	case nil:
