@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,9 +39,7 @@ No root, Docker or cluster is needed. Everything is removed at the end, unless
 			if o.output != "" && o.output != "json" {
 				return exit.Usagef("output format %q does not exist; the demo knows json", o.output)
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return run(ctx, streams, o)
+			return run(cmd.Context(), streams, o)
 		},
 	}
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "leave the clusters up at the end, or where the tour failed")

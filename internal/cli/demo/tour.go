@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	labcli "github.com/lockstep-dev/lockstep/internal/cli/lab"
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
 	"github.com/lockstep-dev/lockstep/internal/lab"
 	"github.com/lockstep-dev/lockstep/internal/lab/kubebin"
@@ -64,15 +65,7 @@ func (t *tour) directory() (string, error) {
 	if t.options.dir != "" {
 		return filepath.Abs(t.options.dir)
 	}
-	state := os.Getenv("XDG_STATE_HOME")
-	if state == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("cannot find a place for the lab: %w; name one with --dir", err)
-		}
-		state = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(state, "lockstep", "lab", "demo"), nil
+	return labcli.Directory("demo")
 }
 
 // startClusters brings the lab up as "lockstep lab up" does.

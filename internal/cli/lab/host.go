@@ -2,8 +2,6 @@ package lab
 
 import (
 	"log/slog"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -25,9 +23,7 @@ func newHost(shell *shell) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGTERM)
-		defer stop()
-		return lab.RunHost(ctx, dir, cluster, slog.New(slog.NewTextHandler(shell.ErrOut, nil)))
+		return lab.RunHost(command.Context(), dir, cluster, slog.New(slog.NewTextHandler(shell.ErrOut, nil)))
 	}
 	return command
 }

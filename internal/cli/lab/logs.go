@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 	"time"
 
@@ -39,14 +38,12 @@ the process behind a cluster (host), or of a Pod of ours, by
 		if !ok {
 			return exit.Usagef("%q is not CLUSTER/TARGET; see lockstep lab logs --help", args[0])
 		}
-		ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt)
-		defer stop()
 		return shell.onCluster(cluster, func(c *lab.Cluster) error {
-			path, err := c.FindLog(ctx, target)
+			path, err := c.FindLog(command.Context(), target)
 			if err != nil {
 				return err
 			}
-			return showLog(ctx, shell.Out, path, tail, follow)
+			return showLog(command.Context(), shell.Out, path, tail, follow)
 		})
 	}
 	return command

@@ -22,14 +22,19 @@ func (p *place) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&p.dir, "dir", "", "`directory` of the lab, instead of the one that belongs to its name")
 }
 
-// directory is where the lab lives: state, not cache, since it may run for
-// days (XDG Base Directory Specification).
+// directory is where the lab that is meant lives.
 func (p *place) directory() (string, error) {
 	if p.dir != "" {
 		return p.dir, nil
 	}
-	if p.name == "" || filepath.Base(p.name) != p.name || p.name == "." || p.name == ".." {
-		return "", exit.Usagef("lab name %q cannot be the name of a folder; choose a plain word", p.name)
+	return Directory(p.name)
+}
+
+// Directory is where the lab of a name lives: state, not cache, since it may run
+// for days (XDG Base Directory Specification).
+func Directory(name string) (string, error) {
+	if name == "" || filepath.Base(name) != name || name == "." || name == ".." {
+		return "", exit.Usagef("lab name %q cannot be the name of a folder; choose a plain word", name)
 	}
 	state := os.Getenv("XDG_STATE_HOME")
 	if state == "" {
@@ -39,7 +44,7 @@ func (p *place) directory() (string, error) {
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
-	return filepath.Join(state, "lockstep", "lab", p.name), nil
+	return filepath.Join(state, "lockstep", "lab", name), nil
 }
 
 // open finds the lab.

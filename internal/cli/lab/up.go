@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,9 +46,7 @@ kube-controller-manager; otherwise they are built and kept in the user's cache.`
 	command.Flags().BoolVar(&flags.fsync, "fsync", false, "let etcd wait for the disk at every write, as in production")
 	command.Flags().DurationVar(&flags.timeout, "timeout", 3*time.Minute, "how long the clusters may take to become ready, without a first build")
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		return shell.up(ctx, flags, command.Flags().Changed("clusters"))
+		return shell.up(command.Context(), flags, command.Flags().Changed("clusters"))
 	}
 	return command
 }
