@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/lockstep-dev/lockstep/internal/kube/role"
@@ -19,18 +20,26 @@ type Options struct{ role.Options }
 
 // Run is the leader controller; it returns when ctx ends or leadership is lost.
 func Run(ctx context.Context, config *rest.Config, options Options) error {
+	mgr, err := assemble(ctx, config, options)
+	if err != nil {
+		return role.Explain(err, config, options.Options)
+	}
+	return role.Start(ctx, mgr, options.Options)
+}
+
+func assemble(ctx context.Context, config *rest.Config, options Options) (ctrl.Manager, error) {
 	mgr, err := role.NewManager(config, options.Options, cache.Options{
 		DefaultNamespaces: map[string]cache.Config{options.Namespace: {}},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := merge.Index(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
+		return nil, err
 	}
 	claims, err := role.ClaimsServed(mgr)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	merger := &merge.Reconciler{Client: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Namespace: options.Namespace, Now: options.Now}
 	err = errors.Join(
@@ -41,8 +50,5 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 		}).SetupWithManager(mgr),
 		merger.SetupWithManager(mgr, options.Controller()),
 	)
-	if err != nil {
-		return err
-	}
-	return role.Start(ctx, mgr, options.Options)
+	return mgr, err
 }

@@ -36,31 +36,36 @@ type Options struct {
 
 // Run is the member controller; it returns when ctx ends or leadership is lost.
 func Run(ctx context.Context, config *rest.Config, options Options) error {
+	mgr, err := assemble(ctx, config, options)
+	if err != nil {
+		return role.Explain(err, config, options.Options)
+	}
+	return role.Start(ctx, mgr, options.Options)
+}
+
+func assemble(ctx context.Context, config *rest.Config, options Options) (ctrl.Manager, error) {
 	inNamespace := cache.ByObject{Namespaces: map[string]cache.Config{options.Namespace: {}}}
 	mgr, err := role.NewManager(config, options.Options, cache.Options{
 		ByObject: map[client.Object]cache.ByObject{&v1alpha2.ClusterSet{}: inNamespace, &corev1.Secret{}: inNamespace},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	uid, err := clusterUID(ctx, mgr.GetAPIReader())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := local.Index(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
+		return nil, err
 	}
 	link := remote.NewLink(remote.Settings{UserAgent: "lockstep-member"})
 	beater := &heartbeat.Beater{Link: link, ClusterUID: uid, Every: options.Scale(clusterset.HeartbeatEvery), Now: options.Now}
 	for _, runnable := range []interface{ Start(context.Context) error }{link, beater} {
 		if err := mgr.Add(runnable); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := setup(mgr, link, uid, options); err != nil {
-		return err
-	}
-	return role.Start(ctx, mgr, options.Options)
+	return mgr, setup(mgr, link, uid, options)
 }
 
 func setup(mgr ctrl.Manager, link *remote.Link, uid string, options Options) error {

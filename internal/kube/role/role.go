@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -81,7 +82,7 @@ func (o Options) Controller() controller.Options {
 // renewDeadline is the manager's default; the lease itself lasts 15 s.
 const renewDeadline = 10 * time.Second
 
-// NewManager returns the manager of a role.
+// NewManager returns the manager of a role; Explain says what its errors mean.
 func NewManager(config *rest.Config, o Options, caches cache.Options) (ctrl.Manager, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = 500, 1000
@@ -107,7 +108,7 @@ func NewManager(config *rest.Config, o Options, caches cache.Options) (ctrl.Mana
 	}
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
-		return nil, explain(err, config, o)
+		return nil, err
 	}
 	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
 		if err := add("ping", healthz.Ping); err != nil {
@@ -138,13 +139,16 @@ func electionLock(config *rest.Config, o Options) (resourcelock.Interface, error
 		clients.CoreV1(), clients.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: o.Identity})
 }
 
-func explain(err error, config *rest.Config, o Options) error {
-	var noMatch *meta.NoKindMatchError
-	var netErr net.Error
+// Explain tells why a controller cannot be built, and what to do.
+func Explain(err error, config *rest.Config, o Options) error {
+	var noServer net.Error
+	var noKinds *apiutil.ErrResourceDiscoveryFailed
 	switch {
-	case errors.As(err, &noMatch):
-		return fmt.Errorf("cannot start the %s controller: %w; install its CRDs", o.Name, err)
-	case errors.As(err, &netErr):
+	case err == nil:
+		return nil
+	case meta.IsNoMatchError(err), errors.As(err, &noKinds):
+		return fmt.Errorf("cannot start the %s controller: the API server at %s lacks a kind it needs: %w; install the CRDs of the role", o.Name, config.Host, err)
+	case errors.As(err, &noServer):
 		return fmt.Errorf("cannot start the %s controller: the API server at %s does not answer: %w", o.Name, config.Host, err)
 	}
 	return fmt.Errorf("cannot start the %s controller: %w", o.Name, err)
