@@ -2,6 +2,7 @@ package restore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -139,6 +140,23 @@ func memoryOf(t *testing.T, m *fleet.Controller) v1alpha1.LeaderMemory {
 		t.Fatal(err)
 	}
 	return clusterset.ReadMemory(set.Annotations)
+}
+
+var (
+	errNotSeen = errors.New("the reason was not seen")
+	errEnded   = errors.New("the hold has ended")
+)
+
+// awaitNoticed waits until a member has said that the leader was restored, even
+// if only for a moment.
+func awaitNoticed(t *testing.T, m *fleet.Controller, w *fleet.Witness) {
+	t.Helper()
+	fleet.Eventually(t, m.ID+" notices", func() error {
+		if !w.SawReason(clusterset.ReasonLeaderRestored) {
+			return errNotSeen
+		}
+		return nil
+	})
 }
 
 // awaitHeld waits until a member says that it withdraws nothing.

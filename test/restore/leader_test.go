@@ -1,13 +1,11 @@
 package restore_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/test/scenario/fleet"
 )
 
@@ -65,12 +63,7 @@ func leaderFromABackup(t *testing.T, name string, bump uint64) {
 	}
 	p.restoreLeader(t, name, bump)
 	for _, m := range p.members() {
-		fleet.Eventually(t, m.ID+" notices", func() error {
-			if !witnesses[m.ID].SawReason(clusterset.ReasonLeaderRestored) {
-				return errNotSeen
-			}
-			return witnesses[m.ID].Check()
-		})
+		awaitNoticed(t, m, witnesses[m.ID])
 	}
 	for _, m := range p.members() {
 		awaitTrust(t, m)
@@ -80,8 +73,6 @@ func leaderFromABackup(t *testing.T, name string, bump uint64) {
 		w.Verdict(t)
 	}
 }
-
-var errNotSeen = errors.New("the reason was not seen")
 
 func checkPorts(t *testing.T, p pair, name string, want int) error {
 	seen, err := p.west.Import(t, p.namespace, name)

@@ -3,7 +3,11 @@ package fleet
 import (
 	"context"
 	"testing"
+	"time"
 )
+
+// restartAfter is a tenth of what a kubelet waits at least.
+const restartAfter = time.Second
 
 // Supervise is Start for a controller that may end by itself: it is started
 // again, as a kubelet does with a container.
@@ -17,7 +21,10 @@ func (c *Controller) Supervise(t testing.TB) {
 				return err
 			}
 			t.Logf("the controller of %s ended and is started again: %v", c.Name, err)
-			pause(ctx)
+			select {
+			case <-ctx.Done():
+			case <-time.After(restartAfter):
+			}
 		}
 	}
 	c.Start(t)
