@@ -35,6 +35,7 @@ type Area struct {
 	facts, slices part
 	ledger        ledger
 	trust         trust
+	gate          gate // of Direct
 
 	// life ends with the area; its goroutines are tied to it, calls are not.
 	life context.Context
@@ -46,8 +47,9 @@ type Area struct {
 
 // part is one group of caches and whether they hold the world yet.
 type part struct {
-	cache  cache.Cache
-	synced bool // guarded by Area.mu
+	cache    cache.Cache
+	followed bool // guarded by Link.mu; a cache can be started once
+	synced   bool // guarded by Area.mu
 }
 
 // Settings are equal for all areas of a Link.
@@ -64,16 +66,16 @@ type Settings struct {
 // the caches show are told to doubt.
 func openArea(access clusterset.Access, settings Settings, doubt func()) (*Area, error) {
 	config := restConfig(access, settings)
-	httpClient, err := rest.HTTPClientFor(config)
+	area := &Area{Access: access, trust: trust{raised: doubt}}
+	direct := area.gate.wrap(config)
+	httpClient, err := rest.HTTPClientFor(direct)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the credential for the leader at %s: %w; check ca.crt and token of the member's Secret", access.Server, err)
 	}
 	known, mapper := scheme.New(), scheme.AreaMapper()
-	direct, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: known, Mapper: mapper})
-	if err != nil {
+	if area.Direct, err = client.New(direct, client.Options{HTTPClient: httpClient, Scheme: known, Mapper: mapper}); err != nil {
 		return nil, fmt.Errorf("cannot build a client for the leader at %s: %w", access.Server, err)
 	}
-	area := &Area{Access: access, Direct: direct, trust: trust{raised: doubt}}
 	config = area.trust.wrap(config)
 	if httpClient, err = rest.HTTPClientFor(config); err != nil {
 		return nil, fmt.Errorf("cannot prepare the view of the common area at %s: %w", access.Server, err)

@@ -29,6 +29,7 @@ type Link struct {
 	running context.Context // of Start; nil before
 	work    sync.WaitGroup  // goroutines of all areas
 	area    *Area
+	left    bool // this cluster belongs to no ClusterSet
 	watches []watch
 	onMoves []move
 	state   State
@@ -61,7 +62,9 @@ func (l *Link) Start(ctx context.Context) error {
 	l.running = ctx
 	l.mu.Unlock()
 	<-ctx.Done()
-	l.Disconnect()
+	l.mu.Lock()
+	l.end()
+	l.mu.Unlock()
 	l.work.Wait()
 	return nil
 }
@@ -108,25 +111,55 @@ func (l *Link) reopen(access clusterset.Access) error {
 	}
 	l.end()
 	area.life, area.end = context.WithCancel(l.running)
-	l.area, l.state.Lost = area, nil
+	l.area, l.left, l.state.Lost = area, false, nil
 	l.work.Go(func() { l.follow(area, &area.facts) })
 	l.Nudge()
 	return nil
 }
 
-// Disconnect makes the link lead nowhere.
-func (l *Link) Disconnect() {
+// Disconnect makes the link lead nowhere for now. Loops that asked through Moved
+// hear of it, with a nil area.
+func (l *Link) Disconnect() { l.disconnect(false) }
+
+// Leave makes the link lead nowhere because this cluster belongs to no
+// ClusterSet; until Connect, Left tells so.
+func (l *Link) Leave() { l.disconnect(true) }
+
+// Left tells that this cluster belongs to no ClusterSet, which is not known
+// right after the start.
+func (l *Link) Left() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.end()
+	return l.left
 }
 
-func (l *Link) end() {
-	if l.area != nil {
-		l.area.end()
-		l.area = nil
+func (l *Link) disconnect(left bool) {
+	l.mu.Lock()
+	changed := l.end() || l.left != left
+	l.left = left
+	moves := append([]move(nil), l.onMoves...)
+	l.mu.Unlock()
+	if !changed {
+		return
+	}
+	for _, m := range moves {
+		m.enqueue(context.Background(), nil)
 	}
 }
+
+func (l *Link) end() (led bool) {
+	if l.area == nil {
+		return false
+	}
+	l.area.gate.close()
+	l.area.end()
+	l.area = nil
+	return true
+}
+
+// Settled waits until no request of Direct is under way to an area that the link
+// does not lead to any more.
+func (a *Area) Settled(ctx context.Context) error { return a.gate.wait(ctx) }
 
 // Answer tells the link what the leader of an area said on the announce. Slices
 // are watched from the moment an own leader is known.
@@ -146,13 +179,12 @@ func (l *Link) Answer(area *Area, answer clusterset.LeaderAnswer) {
 	if before == answer.Exchange {
 		return
 	}
-	ownBefore := before == clusterset.ExchangeSlices || before == clusterset.ExchangeSlicesAndWire
-	switch {
-	case answer.Exchange == clusterset.ExchangeWire || ownBefore:
+	if answer.Exchange == clusterset.ExchangeWire || area.slices.followed {
 		l.work.Go(func() { l.moved(area) })
-	default:
-		l.work.Go(func() { l.follow(area, &area.slices) })
+		return
 	}
+	area.slices.followed = true
+	l.work.Go(func() { l.follow(area, &area.slices) })
 }
 
 // follow runs one part of an area: caches, then the loops' watches on them, then
@@ -220,7 +252,8 @@ func (l *Link) Watch(kind client.Object, requests func(context.Context, client.O
 }
 
 // Moved is a source of requests for whenever the link leads somewhere else, or
-// shows more of where it leads: what a loop saw before may not hold any more.
+// nowhere (a nil area), or shows more of where it leads: what a loop saw before
+// may not hold any more.
 func (l *Link) Moved(requests func(context.Context, *Area) []reconcile.Request) source.Source {
 	return source.Func(func(ctx context.Context, queue queue) error {
 		m := move{requests, queue}

@@ -87,6 +87,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			err = r.publish(ctx, seen.area, plan)
 		}
 	}
+	if errors.Is(err, remote.ErrMoved) {
+		return ctrl.Result{}, nil // this key comes again
+	}
 	if err == nil || unpublishable(err) {
 		seen.settle()
 	}
@@ -118,7 +121,7 @@ func leaving(export *v1alpha1.ResourceExport) bool {
 }
 
 func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (observed, error) {
-	seen := observed{area: r.Link.Area(), ExportObserved: services.ExportObserved{Tuple: tuple, Mode: r.Mode}}
+	seen := observed{area: r.Link.Area(), ExportObserved: services.ExportObserved{Tuple: tuple, Mode: r.Mode, Left: r.Link.Left()}}
 	var err error
 	if seen.Export, err = local.Get[mcsv1beta1.ServiceExport](ctx, r.Local, tuple); err != nil {
 		return seen, err
@@ -309,6 +312,9 @@ func (r *Reconciler) all(ctx context.Context, area *remote.Area) []reconcile.Req
 	}
 	for _, export := range exports.Items {
 		keys.Insert(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&export)})
+	}
+	if !area.Ready() { // nowhere to compare with, but owners have to be told
+		return keys.UnsortedList()
 	}
 	published, err := area.Exports(ctx)
 	if err != nil {

@@ -104,6 +104,9 @@ func (r *Reconciler) ofNamespace(ctx context.Context, namespace client.Object) [
 // all are the Services that the common area offers, or that are imported here:
 // after the link moved, either may lack its counterpart (MEM-ST-2).
 func (r *Reconciler) all(ctx context.Context, area *remote.Area) []reconcile.Request {
+	if !area.Ready() {
+		return nil // what is here stays as it is
+	}
 	keys := sets.New[reconcile.Request]()
 	imports, err := area.AllImports(ctx)
 	if err != nil {

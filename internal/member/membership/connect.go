@@ -35,7 +35,7 @@ func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
 		r.Link.SetState(remote.State{Memory: clusterset.Recall(seen.set.Annotations, r.Now())})
 	} else if area.ClusterID != seen.access.ClusterID || area.ClusterSet != seen.access.ClusterSet {
 		r.Link.Disconnect()
-		if err := withdraw(ctx, area, r.ClusterUID, r.Timeout); err != nil {
+		if err := withdraw(ctx, area.Access, area, r.ClusterUID, r.Timeout); err != nil {
 			// The old leader may be gone for good; the new membership must not wait for it.
 			log.FromContext(ctx).Error(err, "Cannot withdraw under the former cluster ID", "cluster", area.ClusterID)
 			r.Events.Eventf(seen.set, nil, "Warning", "WithdrawFailed", "Connect",

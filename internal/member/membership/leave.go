@@ -29,21 +29,18 @@ func (r *Reconciler) depart(ctx context.Context, seen observed) error {
 		return nil
 	}
 	area := r.Link.Area()
-	r.Link.Disconnect() // the loops stop exporting and importing
+	r.Link.Leave() // the loops stop exporting and importing
 	if err := r.leave(ctx, seen.set.Name); err != nil {
 		return err
 	}
-	if area == nil && seen.access != nil {
-		opened, err := remote.Open(*seen.access)
-		if err != nil {
-			return err
-		}
-		area = opened
-	}
+	access := seen.access
 	if area != nil {
-		if err := withdraw(ctx, area, r.ClusterUID, r.Timeout); err != nil {
+		access = &area.Access
+	}
+	if access != nil {
+		if err := withdraw(ctx, *access, area, r.ClusterUID, r.Timeout); err != nil {
 			problem := &clusterset.Problem{Reason: clusterset.ReasonLeaving, Message: fmt.Sprintf(
-				"what was imported here is gone, but the leader at %s has not accepted the withdrawal; it is tried again, and \"lockstep mc leave --force\" gives it up", area.Server)}
+				"what was imported here is gone, but the leader at %s has not accepted the withdrawal; it is tried again, and \"lockstep mc leave --force\" gives it up", access.Server)}
 			if reportErr := r.writeStatus(ctx, seen.set, clusterset.Pulse{Problem: problem}); reportErr != nil {
 				return reportErr
 			}
@@ -58,13 +55,23 @@ func (r *Reconciler) depart(ctx context.Context, seen observed) error {
 
 // withdraw deletes this member's announce; the leader then deletes all that the
 // member had exported (LDR-GC-2). An announce of another cluster under the same
-// ID stays.
-func withdraw(parent context.Context, area *remote.Area, clusterUID string, timeout time.Duration) error {
+// ID stays. What is still being written through the former connection would come
+// after the withdrawal, and is waited for.
+func withdraw(parent context.Context, access clusterset.Access, former *remote.Area, clusterUID string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(parent, timeout)
 	defer cancel()
+	if former != nil {
+		if err := former.Settled(ctx); err != nil {
+			return fmt.Errorf("requests to the leader at %s do not end: %w", access.Server, err)
+		}
+	}
+	area, err := remote.Open(access)
+	if err != nil {
+		return err
+	}
 	announce := &v1alpha1.MemberClusterAnnounce{}
 	name := types.NamespacedName{Namespace: area.Namespace, Name: identity.AnnounceName(area.ClusterID)}
-	err := area.Direct.Get(ctx, name, announce)
+	err = area.Direct.Get(ctx, name, announce)
 	if err == nil && announce.Annotations[v1alpha1.AnnotationClusterUID] == clusterUID {
 		err = area.Direct.Delete(ctx, announce, client.Preconditions{UID: &announce.UID})
 	}
@@ -77,7 +84,7 @@ func withdraw(parent context.Context, area *remote.Area, clusterUID string, time
 // leave deletes what importers made in this cluster: of one ClusterSet, or of
 // any when the name is empty. The label proves that it is ours (WK-25).
 func (r *Reconciler) leave(ctx context.Context, set string) error {
-	r.Link.Disconnect()
+	r.Link.Leave()
 	ours, err := labels.NewRequirement(v1alpha1.LabelClusterSet, selection.Exists, nil)
 	if set != "" {
 		ours, err = labels.NewRequirement(v1alpha1.LabelClusterSet, selection.Equals, []string{set})

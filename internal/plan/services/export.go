@@ -40,7 +40,9 @@ type ExportObserved struct {
 	// Connected is false while the leader cannot be reached: only conditions
 	// can be planned then, and Published is not looked at.
 	Connected bool
-	Tuple     Tuple
+	// Left: this cluster belongs to no ClusterSet, so nothing of it is exported.
+	Left  bool
+	Tuple Tuple
 	// Export nil or being deleted withdraws everything.
 	Export *mcsv1beta1.ServiceExport
 	// Service of the tuple in this cluster; nil when it does not exist.

@@ -250,3 +250,17 @@ func TestMEM_SE_3_NamesAreNoEndpoints(t *testing.T) {
 	})
 	equal(t, "slices", text(services.Export(o).Slices...), []string{"create east.shop.cart.0"})
 }
+
+// After the cluster has left, what the former leader said is over.
+func TestMEM_CS_5_LastWordEndsWithTheMembership(t *testing.T) {
+	o := exporting(func(o *services.ExportObserved) {
+		o.Connected, o.Left = false, true
+		o.Export.Status.Conditions = []metav1.Condition{
+			{Type: "Valid", Status: "True", ObservedGeneration: 4}, {Type: "Ready", Status: "True", Reason: "Exported", ObservedGeneration: 4},
+		}
+	})
+	plan := services.Export(o)
+	c := condition(t, plan, "Ready")
+	equal(t, "Ready", string(c.Status)+"/"+c.Reason, "Unknown/Pending")
+	equal(t, "there is nobody to disagree with", len(plan.Conditions), 2)
+}

@@ -62,7 +62,7 @@ func (o ExportObserved) conditions(v verdict) []metav1.Condition {
 		o.condition(mcsv1beta1.ServiceExportConditionValid, status(v.exportable), string(v.reason), v.message),
 		o.ready(v),
 	}
-	if v.exportable {
+	if v.exportable && !o.Left {
 		conditions = append(conditions, o.conflict())
 	}
 	return conditions
@@ -88,6 +88,8 @@ func (o ExportObserved) ready(v verdict) metav1.Condition {
 	switch in := o.inTheWay(); {
 	case !v.exportable:
 		message = "Service is not exported: condition Valid says why"
+	case o.Left:
+		state, message = metav1.ConditionUnknown, "this cluster belongs to no ClusterSet"
 	case !o.Connected && last != nil:
 		return *last
 	case !o.Connected:
