@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"context"
 	"flag"
 	"os"
 	"regexp"
@@ -9,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/lab"
@@ -75,10 +78,19 @@ func together(t *testing.T) (assembly, string) {
 	return a, namespaceOf(t, a.east.Cluster, a.west.Cluster)
 }
 
-// namespaceOf makes a Namespace named after the test in some clusters.
+// namespaceOf makes a Namespace named after the test in some clusters, whose
+// exports go with the test: a later fleet would publish them as well.
 func namespaceOf(t *testing.T, in ...*fleet.Cluster) string {
 	t.Helper()
-	return fleet.Namespace(t, nameOf(t), in...)
+	ns := fleet.Namespace(t, nameOf(t), in...)
+	t.Cleanup(func() {
+		for _, c := range in {
+			if err := c.DeleteAllOf(context.Background(), &mcsv1beta1.ServiceExport{}, client.InNamespace(ns)); err != nil {
+				t.Errorf("remove the exports of %q in %q: %v", ns, c.Name, err)
+			}
+		}
+	})
+	return ns
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)

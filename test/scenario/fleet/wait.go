@@ -9,6 +9,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -110,6 +111,15 @@ func (c *Cluster) Discard(t testing.TB, object client.Object) {
 		_ = c.Delete(ctx, object)
 	}
 	t.Errorf("%T %q could not be removed", object, object.GetName())
+}
+
+// Serve installs a CRD until the test ends.
+func (c *Cluster) Serve(t testing.TB, crd *unstructured.Unstructured) {
+	t.Helper()
+	crd = crd.DeepCopy()
+	c.Make(t, crd)
+	t.Cleanup(func() { c.Discard(t, crd) })
+	c.waitServed(t, crd.GetName())
 }
 
 func (c *Cluster) waitServed(t testing.TB, name string) {
