@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -92,6 +93,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if err == nil || unpublishable(err) {
 		seen.settle()
+	}
+	if wait := r.patience(seen, plan); err == nil && wait > 0 {
+		again.RequeueAfter = wait
+		return again, nil
 	}
 	return apply.Result(again, errors.Join(err, r.report(ctx, seen, plan, err)))
 }
@@ -192,6 +197,33 @@ func (r *Reconciler) publish(ctx context.Context, area *remote.Area, plan servic
 	return errors.Join(append(failures, err, <-facts)...)
 }
 
+// answerWithin is how long a new export may be without conditions. A leader at
+// work answers within tens of milliseconds.
+const answerWithin = 2 * time.Second
+
+// patience is for how long the first report on an export can wait for the
+// leader's word, which is most often under way: one status with it says what two
+// writes would, of which the first is read by nobody. By a clock that is not the
+// API server's nothing waits.
+func (r *Reconciler) patience(seen observed, plan services.ExportPlan) time.Duration {
+	if seen.Export == nil || !seen.Connected || len(seen.Export.Status.Conditions) > 0 {
+		return 0
+	}
+	ready := meta.FindStatusCondition(plan.Conditions, string(mcsv1beta1.ServiceExportConditionReady))
+	if ready == nil || ready.Reason != string(mcsv1beta1.ServiceExportReasonPending) || !valid(plan) {
+		return 0
+	}
+	age := r.Now().Sub(seen.Export.CreationTimestamp.Time)
+	if age < 0 || age > answerWithin {
+		return 0
+	}
+	return answerWithin - age
+}
+
+func valid(plan services.ExportPlan) bool {
+	return meta.IsStatusConditionTrue(plan.Conditions, string(mcsv1beta1.ServiceExportConditionValid))
+}
+
 // report writes the conditions the plan wants on the ServiceExport.
 func (r *Reconciler) report(ctx context.Context, seen observed, plan services.ExportPlan, failure error) error {
 	if seen.Export == nil || plan.Conditions == nil {
@@ -234,15 +266,20 @@ func failed(conditions []metav1.Condition, server string, failure error) []metav
 	return conditions
 }
 
-// tell repeats a change for the worse, or back to good, as an Event.
+// tell repeats a change for the worse, or back to good, as an Event. That a new
+// export is as it should be is one Event, about Ready.
 func (r *Reconciler) tell(ctx context.Context, before, after *mcsv1beta1.ServiceExport) {
 	for _, c := range after.Status.Conditions {
-		if old := condition(before, c.Type); old.Status == c.Status && old.Reason == c.Reason {
+		old := condition(before, c.Type)
+		if old.Status == c.Status && old.Reason == c.Reason {
 			continue
 		}
 		good := (c.Status == metav1.ConditionTrue) != (c.Type == string(mcsv1beta1.ServiceExportConditionConflict))
 		kind := corev1.EventTypeNormal
-		if !good && c.Reason != string(mcsv1beta1.ServiceExportReasonPending) {
+		switch {
+		case good && old.Status == "" && c.Type != string(mcsv1beta1.ServiceExportConditionReady):
+			continue
+		case !good && c.Reason != string(mcsv1beta1.ServiceExportReasonPending):
 			kind = corev1.EventTypeWarning
 			log.FromContext(ctx).Info("Export is not as its owner wants it", "condition", c.Type, "reason", c.Reason)
 		}
