@@ -11,7 +11,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -97,14 +96,13 @@ func Each(list client.ObjectList, do func(client.Object) error) error {
 	})
 }
 
-// Result ends a reconcile: a plan made from an old view is made again in a
-// moment, silently; it is no error that anybody should read about.
+// Result ends a reconcile: a plan made from an old view is made again when the
+// watch has had time to bring the new one, silently; it is no error that anybody
+// should read about. Where the view never comes, because another owner's object
+// with the same name is outside of what is watched, the tries grow rare.
 func Result(result reconcile.Result, err error) (reconcile.Result, error) {
 	if IsStale(err) {
-		return reconcile.Result{RequeueAfter: staleAfter}, nil
+		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // the only way to a rate-limited retry without an error in the log
 	}
 	return result, err
 }
-
-// staleAfter gives the watch time to bring what the API server already knows.
-const staleAfter = 20 * time.Millisecond
