@@ -192,3 +192,26 @@ func TestHoldAndFamilies(t *testing.T) {
 	equal(t, "the IP stays", changes(plan), []string{})
 	equal(t, "slices", text(plan.Slices...), []string{})
 }
+
+func TestHoldWithoutAServiceImport(t *testing.T) {
+	o := twoClusters(t)
+	o.Import, o.Remote, o.ServiceImport = nil, nil, nil // deleted by hand
+	plan := services.Import(o)
+	equal(t, "held", plan.Held, []string{"east", "north"})
+	equal(t, "changes", append(changes(plan), text(plan.Slices...)...), []string{})
+	if plan.ServiceImportStatus != nil {
+		t.Errorf("a status of nothing: %v", plan.ServiceImportStatus)
+	}
+}
+
+// The number of a slice that went may come back with another address type.
+func TestHoldKeepsASliceOfAnotherAddressType(t *testing.T) {
+	o := twoClusters(t)
+	o.Import.Spec.ServiceImport.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+	o.Families = o.Import.Spec.ServiceImport.Spec.IPFamilies
+	o.ServiceImport.Spec.IPFamilies = o.Families
+	o.Remote[0] = areaSlice("east", 0, slicePorts("http:8080"), "fd01::1")
+	plan := services.Import(o)
+	equal(t, "what serves stays, what is new has to wait", text(plan.Slices...), []string{})
+	equal(t, "held", plan.Held, []string{"east"})
+}

@@ -131,3 +131,10 @@ func TestMCS_WhatIsDeletedByHandComesBack(t *testing.T) {
 		equal(t, name, contents(o), contents(whole))
 	}
 }
+
+// Kubernetes removes Endpoints with their Service; ours is not the hand.
+func TestWK_25_EndpointsWithoutAServiceAreLeftAlone(t *testing.T) {
+	o := importing(byUpstream)
+	o.Import, o.Remote, o.Service = nil, nil, nil
+	equal(t, "changes", changes(services.Import(o)), []string{})
+}

@@ -85,6 +85,30 @@ func TestMEM_RI_3_SlicesMirrorTheCommonArea(t *testing.T) {
 	}
 }
 
+func TestMEM_RI_3_UpdatesKeepWhatOthersAdded(t *testing.T) {
+	o := imported(t, importing())
+	o.Slices[0].Labels["somebody"], o.Slices[0].ResourceVersion = "else", "7"
+	o.Remote[0].Endpoints = o.Remote[0].Endpoints[:1]
+	got := services.Import(o).Slices[0].Desired
+	equal(t, "label, and the version that guards the write", []string{got.Labels["somebody"], got.ResourceVersion}, []string{"else", "7"})
+}
+
+// A number of the common area may come back with another address type, which
+// no slice can change.
+func TestMEM_RI_3_AddressTypeChanges(t *testing.T) {
+	o := importing(func(o *services.ImportObserved) {
+		o.Families = []corev1.IPFamily{"IPv4", "IPv6"}
+		o.Import.Spec.ServiceImport.Spec.IPFamilies = o.Families
+		o.Remote = append(o.Remote, areaSlice("east", 1, slicePorts("http:8080"), "10.1.0.9"))
+	})
+	o = imported(t, o)
+	o.Remote[0] = areaSlice("east", 0, slicePorts("http:8080"), "fd01::1")
+	o.Remote[1] = areaSlice("east", 1, slicePorts("http:8080"), "10.1.0.8")
+	plan := services.Import(o)
+	equal(t, "it goes, the others are written meanwhile", text(plan.Slices...), []string{"update antrea-mc-cart.east.1", "delete antrea-mc-cart.east.0"})
+	equal(t, "and comes back", contents(imported(t, o)), []string{"antrea-mc-cart.east.0 east: fd01::1", "antrea-mc-cart.east.1 east: 10.1.0.8"})
+}
+
 func TestMEM_RI_3_WhichRemoteSlicesCount(t *testing.T) {
 	second := areaSlice("north", 3, slicePorts("http:8080"), "10.3.0.1")
 	for name, tc := range map[string]struct {
@@ -187,6 +211,28 @@ func TestWK_53_PortsKeepWhatTheAPIFilledIn(t *testing.T) {
 	o.Import = importOf([]string{"east"}, "http:80", "web:81")
 	got := services.Import(o).Service.Desired.Spec.Ports
 	equal(t, "the known port keeps its target, the new one gets its own", []string{got[0].TargetPort.String(), got[1].TargetPort.String()}, []string{"80", "0"})
+}
+
+// Every merged property reaches the Service, where kube-proxy reads it.
+func TestWK_40_PropertiesReachTheService(t *testing.T) {
+	o := imported(t, importing(func(o *services.ImportObserved) {
+		spec := &o.Import.Spec.ServiceImport.Spec
+		spec.Ports = importPorts("http:80=kubernetes.io/h2c")
+		spec.SessionAffinity = corev1.ServiceAffinityClientIP
+		spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(10))}}
+		spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyLocal)
+		spec.TrafficDistribution = new(corev1.ServiceTrafficDistributionPreferSameZone)
+	}))
+	got := o.Service.Spec
+	equal(t, "affinity", []any{got.SessionAffinity, *got.SessionAffinityConfig.ClientIP.TimeoutSeconds}, []any{corev1.ServiceAffinityClientIP, int32(10)})
+	equal(t, "policy", *got.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyLocal)
+	equal(t, "distribution", *got.TrafficDistribution, "PreferSameZone")
+	equal(t, "application protocol", *got.Ports[0].AppProtocol, "kubernetes.io/h2c")
+
+	o.Import = importOf([]string{"east"}, "http:80")
+	got = imported(t, o).Service.Spec
+	equal(t, "and leaves it again", []any{got.SessionAffinity, got.SessionAffinityConfig == nil, got.TrafficDistribution == nil, got.Ports[0].AppProtocol == nil},
+		[]any{corev1.ServiceAffinityNone, true, true, true})
 }
 
 func TestWK_38_Headless(t *testing.T) {
@@ -359,12 +405,14 @@ func TestMCS_ExportedLabelsComeAndGo(t *testing.T) {
 	o := importing(func(o *services.ImportObserved) {
 		withFacts(o.Import, v1alpha1.MergeFacts{
 			Labels:      map[string]string{"team": "a", "bad key!": "x", "bad": "value!", v1alpha1.LabelClusterSet: "theirs"},
-			Annotations: map[string]string{"note": "n", services.AnnotationDerivedService: "theirs"},
+			Annotations: map[string]string{"note": "n", services.AnnotationDerivedService: "theirs", services.AnnotationExportedKeys: "theirs"},
 		})
 	})
 	o = imported(t, o)
 	equal(t, "what the API refuses is left out, marks are ours", o.ServiceImport.Labels, map[string]string{"team": "a", v1alpha1.LabelClusterSet: "fleet"})
 	equal(t, "annotation", []string{o.ServiceImport.Annotations["note"], o.ServiceImport.Annotations[services.AnnotationDerivedService]}, []string{"n", "antrea-mc-cart"})
+
+	equal(t, "record", o.ServiceImport.Annotations[services.AnnotationExportedKeys], `{"labels":["team"],"annotations":["note"]}`)
 
 	o.ServiceImport.Labels["other"] = "kept"
 	withFacts(o.Import, v1alpha1.MergeFacts{Labels: map[string]string{"tier": "1"}})

@@ -71,6 +71,15 @@ func TestLDR_RE_2_WhichExportsCount(t *testing.T) {
 	}
 }
 
+func TestLDR_RE_2_EndpointsOfAClusterCountOnce(t *testing.T) {
+	o := merging(exportOf("south", nil, "http:80"), endpointsOf("south", "http:80", "10.96.0.1"), endpointsOf("south", "http:80", "10.96.0.2"))
+	o.Endpoints[1].Name = "south-shop-cart-endpoints-2"
+	o.Wire = true
+	plan := services.Merge(o)
+	equal(t, "one of two", plan.EndpointsImport.Desired.Spec.Endpoints.Subsets, []corev1.EndpointSubset{subset("http:80", "10.96.0.1")})
+	equal(t, "the other hears it", fates(plan)["south-shop-cart-endpoints-2"], []string{"Failure/False/ConvergeFailure"})
+}
+
 // A bad write of the last good export must not take the Service away.
 func TestLDR_RE_4_NoUsableExportLeavesTheImport(t *testing.T) {
 	o := merging(exportOf("east", facts(0), "http:80"))

@@ -148,6 +148,11 @@ func TestWK_45_PackKeepsEndpointsWhereTheyAre(t *testing.T) {
 			[]string{"s.0: 10.0.0.1"}, []services.Group{wantGroup("", "10.0.0.1"), wantGroup("", "fd00::1")}, "",
 			[]string{"s.1: fd00::1"},
 		},
+		"a changed port rewrites each family in place": {
+			"a slice keeps its address type for life",
+			[]string{"s.0: fd00::1", "s.1: 10.0.0.1"}, []services.Group{wantGroup("grpc", "10.0.0.1"), wantGroup("grpc", "fd00::1")}, "",
+			[]string{"s.0: fd00::1 | grpc", "s.1: 10.0.0.1 | grpc"},
+		},
 		"an oversized slice is cut": {
 			"others may have filled it; what does not fit moves",
 			[]string{"s.0: a b c d e"}, []services.Group{wantGroup("", "a", "b", "c", "d", "e")}, "",
