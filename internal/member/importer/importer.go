@@ -59,7 +59,28 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		plan = services.Import(seen.ImportObserved)
 	}
 	err = r.apply(ctx, plan)
+	if wait := r.patience(seen, plan); err == nil && wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	return apply.Result(ctrl.Result{}, errors.Join(err, r.report(ctx, seen, plan)))
+}
+
+// statusWithin is how long a new ServiceImport may be without a status.
+const statusWithin = 2 * time.Second
+
+// patience is for how long the report can wait. The pass that creates a
+// ServiceImport writes its status as well; the next pass begins when the
+// creation is seen and, most often, the status is not. To write it once more
+// would only be a conflict. By a clock that is not the API server's nothing waits.
+func (r *Reconciler) patience(seen observed, plan services.ImportPlan) time.Duration {
+	if seen.ServiceImport == nil || len(seen.ServiceImport.Status.Conditions) > 0 || len(plan.Refusals) > 0 {
+		return 0
+	}
+	age := r.Now().Sub(seen.ServiceImport.CreationTimestamp.Time)
+	if age < 0 || age > statusWithin {
+		return 0
+	}
+	return statusWithin - age
 }
 
 // decidable tells whether enough of the common area could be read to decide
