@@ -14,9 +14,11 @@ import (
 // The verbs of the tables below, in the order of the manifests.
 const (
 	read   = "get list watch"
-	change = read + " update patch"
-	full   = read + " create update patch delete"
-	status = "get update patch"
+	change = read + " update"
+	full   = read + " create update delete"
+	// wire is what upstream grants to members, who rely on it.
+	wire       = read + " create update patch delete"
+	wireStatus = "get update patch"
 )
 
 // TestRights is the whole of what each role may do. A right that is added to
@@ -30,53 +32,45 @@ func TestRights(t *testing.T) {
 		rights map[string]string // group/resource → verbs
 	}{
 		"the leader, in the common area only": {Leader, "Role", "antrea-mc-controller-role", map[string]string{
-			mc + "clustersets":                       change,
-			mc + "clustersets/status":                status,
-			mc + "clustersets/finalizers":            "update",
-			mc + "memberclusterannounces":            full,
-			mc + "memberclusterannounces/finalizers": "update",
-			mc + "resourceexports":                   full,
-			mc + "resourceexports/status":            status,
-			mc + "resourceexports/finalizers":        "update",
-			mc + "resourceimports":                   full,
-			mc + "resourceimports/status":            status,
-			mc + "resourceimports/finalizers":        "update",
-			endpointSlices:                           full,
-			"/configmaps":                            read + " create update patch",
-			"coordination.k8s.io/leases":             "get create update patch",
-			"/events":                                "create patch",
-			"events.k8s.io/events":                   "create patch",
+			mc + "clustersets":            change,
+			mc + "clustersets/status":     "update",
+			mc + "clusterclaims":          "list",
+			mc + "memberclusterannounces": change,
+			mc + "resourceexports":        change + " delete",
+			mc + "resourceexports/status": "update",
+			mc + "resourceimports":        full,
+			endpointSlices:                full,
+			"coordination.k8s.io/leases":  "get create update",
+			"/events":                     "create patch",
+			"events.k8s.io/events":        "create patch",
 		}},
 		"a member's credential in the common area": {Leader, "Role", "antrea-mc-member-cluster-role", map[string]string{
 			"/events":                     "create",
-			mc + "memberclusterannounces": full,
-			mc + "resourceexports":        full,
-			mc + "resourceexports/status": status,
+			mc + "memberclusterannounces": wire,
+			mc + "resourceexports":        wire,
+			mc + "resourceexports/status": wireStatus,
 			mc + "resourceimports":        read,
-			mc + "resourceimports/status": status,
-			endpointSlices:                full,
+			mc + "resourceimports/status": wireStatus,
+			endpointSlices:                wire,
 		}},
 		"the member in its own Namespace; Secrets nowhere else": {Member, "Role", "antrea-mc-controller-role", map[string]string{
-			mc + "clustersets":            change,
-			mc + "clustersets/status":     status,
-			mc + "clustersets/finalizers": "update",
-			"/secrets":                    read,
-			"coordination.k8s.io/leases":  "get create update patch",
+			mc + "clustersets":           change,
+			mc + "clustersets/status":    "update",
+			mc + "clusterclaims":         "list",
+			"/secrets":                   read,
+			"coordination.k8s.io/leases": "get create update",
 		}},
 		"the member in every Namespace": {Member, "ClusterRole", "antrea-mc-controller-role", map[string]string{
-			"/services":                       full,
-			"/services/finalizers":            "update",
-			endpointSlices:                    full,
-			mcs + "serviceimports":            full,
-			mcs + "serviceimports/status":     status,
-			mcs + "serviceimports/finalizers": "update",
-			mcs + "serviceexports":            change,
-			mcs + "serviceexports/status":     status,
-			mcs + "serviceexports/finalizers": "update",
-			"/namespaces":                     read,
-			"/nodes":                          read,
-			"/events":                         "create patch",
-			"events.k8s.io/events":            "create patch",
+			"/services":                   full,
+			"/endpoints":                  "get delete",
+			endpointSlices:                full,
+			mcs + "serviceimports":        full,
+			mcs + "serviceimports/status": "update",
+			mcs + "serviceexports":        read,
+			mcs + "serviceexports/status": "update",
+			"/namespaces":                 read,
+			"/events":                     "create patch",
+			"events.k8s.io/events":        "create patch",
 		}},
 	}
 	tested := map[string]bool{}
