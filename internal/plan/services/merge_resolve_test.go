@@ -168,6 +168,19 @@ func TestMCS_PortsAreUnited(t *testing.T) {
 	}
 }
 
+func TestMCS_ASettledConflictLeavesNoTrace(t *testing.T) {
+	o := merging(exportOf("west", facts(0), "a:1", "b:2"), exportOf("east", facts(1), "b:3", "a:4"))
+	plan := services.Merge(o)
+	equal(t, "refused, sorted", mergeFactsIn(t, plan).RefusedPorts, map[string][]string{"east": {"a", "b"}})
+	o = merged(o, plan)
+	for _, re := range o.Services {
+		re.Spec.Service.ServiceSpec.Ports = ports("a:1", "b:2")
+	}
+	if text, there := services.Merge(o).Import.Desired.Annotations[v1alpha1.AnnotationMerge]; there {
+		t.Errorf("an annotation that says nothing is left: %s", text)
+	}
+}
+
 func TestMCS_TheOldestWins(t *testing.T) {
 	upstream := exportOf("south", nil, "http:80")
 	upstream.CreationTimestamp = at(5)

@@ -117,6 +117,26 @@ func TestLDR_RE_3_ImportsOfOthersAreNotTouched(t *testing.T) {
 	equal(t, "which may go", len(plan.Finalizers), 3)
 }
 
+func TestLDR_RE_3_EveryPartOfTheTupleCounts(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.ResourceImportSpec){
+		"kind":      func(s *v1alpha1.ResourceImportSpec) { s.Kind = "Endpoints" },
+		"namespace": func(s *v1alpha1.ResourceImportSpec) { s.Namespace = "other" },
+		"name":      func(s *v1alpha1.ResourceImportSpec) { s.Name = "other" },
+	} {
+		o := merging(exportOf("east", facts(0), "http:80"))
+		o = merged(o, services.Merge(o))
+		change(&o.Import.Spec)
+		o.Services[0].Spec.Service.ServiceSpec.Ports = ports("http:81")
+		if plan := services.Merge(o); !plan.Import.IsZero() {
+			t.Errorf("an import of another %s is written: %v", name, text(plan.Import))
+		}
+		o.Services[0].DeletionTimestamp = new(at(9))
+		if plan := services.Merge(o); !plan.Import.IsZero() {
+			t.Errorf("an import of another %s is deleted: %v", name, text(plan.Import))
+		}
+	}
+}
+
 func TestLDR_RE_6_WireEndpoints(t *testing.T) {
 	o := merging(
 		exportOf("west", facts(0), "http:80"), exportOf("east", facts(1), "http:81", "dns:53/UDP"), exportOf("south", nil, "http:80"),
@@ -139,6 +159,10 @@ func TestLDR_RE_6_WireEndpoints(t *testing.T) {
 	})
 	equal(t, "endpoints without their Service", fates(plan)["north-shop-cart-endpoints"], []string{"Failure/False/ConvergeFailure"})
 	equal(t, "endpoints with it", fates(plan)["west-shop-cart-endpoints"], []string{"Succeeded/True"})
+	equal(t, "statuses are in one order", text(plan.Statuses...), []string{
+		"update east-shop-cart-endpoints", "update east-shop-cart-service", "update north-shop-cart-endpoints",
+		"update south-shop-cart-endpoints", "update south-shop-cart-service", "update west-shop-cart-endpoints", "update west-shop-cart-service",
+	})
 
 	o = merged(o, plan)
 	o.Wire = false

@@ -14,7 +14,8 @@ type bin struct {
 	current *discoveryv1.EndpointSlice // nil for a new slice
 	desired discoveryv1.EndpointSlice
 	number  int
-	// changed: metadata, ports or a placed endpoint differ from current.
+	// changed: metadata, ports or an endpoint differ from current. More
+	// endpoints than before show by their number.
 	changed bool
 	// placeholder keeps the slice although it is empty.
 	placeholder bool
@@ -67,7 +68,6 @@ func (b *bin) retain(g Group, rest map[string]*discoveryv1.Endpoint, limit int) 
 // fill adds as many endpoints as there is room for and returns the others.
 func (b *bin) fill(left []discoveryv1.Endpoint, limit int) []discoveryv1.Endpoint {
 	n := min(len(left), max(0, limit-len(b.desired.Endpoints)))
-	b.changed = b.changed || n > 0
 	b.desired.Endpoints = append(b.desired.Endpoints, left[:n]...)
 	return left[n:]
 }
