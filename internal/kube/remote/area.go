@@ -70,7 +70,7 @@ func openArea(access clusterset.Access, settings Settings, doubt func()) (*Area,
 	direct := area.gate.wrap(config)
 	httpClient, err := rest.HTTPClientFor(direct)
 	if err != nil {
-		return nil, fmt.Errorf("cannot use the credential for the leader at %s: %w; check ca.crt and token of the member's Secret", access.Server, err)
+		return nil, fmt.Errorf("the credential for the leader at %s cannot be used: %w; check ca.crt and token of the member's Secret, or apply one made by \"lockstep mc create membertoken\"", access.Server, err)
 	}
 	known, mapper := scheme.New(), scheme.AreaMapper()
 	if area.Direct, err = client.New(direct, client.Options{HTTPClient: httpClient, Scheme: known, Mapper: mapper}); err != nil {

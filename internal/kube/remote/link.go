@@ -80,6 +80,11 @@ func (l *Link) Area() *Area {
 	return l.area
 }
 
+// UnusableError says what is wrong with an access that cannot be opened at all.
+type UnusableError struct{ error }
+
+func (e *UnusableError) Unwrap() error { return e.error }
+
 // Connect makes the link lead to access, in place of where it led before. With
 // an equal access nothing happens.
 func (l *Link) Connect(access clusterset.Access) error {
@@ -102,7 +107,7 @@ func (l *Link) Refresh() error {
 func (l *Link) reopen(access clusterset.Access) error {
 	area, err := openArea(access, l.settings, l.Nudge)
 	if err != nil {
-		return err
+		return &UnusableError{err}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -208,6 +210,10 @@ func (b *Beater) released(ctx context.Context, area *remote.Area) (map[string]bo
 }
 
 func problemOf(err error, access clusterset.Access) *clusterset.Problem {
+	disconnected := func(format string, args ...any) *clusterset.Problem {
+		return &clusterset.Problem{Reason: clusterset.ReasonDisconnected, Message: fmt.Sprintf(format, args...)}
+	}
+	var transport *url.Error
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return &clusterset.Problem{Reason: clusterset.ReasonUnauthorized, Message: fmt.Sprintf(
@@ -215,12 +221,14 @@ func problemOf(err error, access clusterset.Access) *clusterset.Problem {
 	case apierrors.IsForbidden(err):
 		return &clusterset.Problem{Reason: clusterset.ReasonUnauthorized, Message: fmt.Sprintf(
 			"the token is valid but has no rights in Namespace %q of the leader; check the Namespace, and that the token was made by \"lockstep mc create membertoken\" for it", access.Namespace)}
+	case apierrors.IsNotFound(err):
+		return disconnected("the server at %s does not know the kinds of a ClusterSet; check that this is the leader's address, and that \"lockstep mc init\" has been run there", access.Server)
 	case errors.Is(err, context.DeadlineExceeded):
-		return &clusterset.Problem{Reason: clusterset.ReasonDisconnected, Message: fmt.Sprintf(
-			"the leader at %s does not answer; check the network to it", access.Server)}
+		return disconnected("the leader at %s does not answer; check the network to it", access.Server)
+	case errors.As(err, &transport) || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
+		return disconnected("the leader at %s cannot be used: %v; check its address, its certificate and the network to it", access.Server, rootCause(err))
 	default:
-		return &clusterset.Problem{Reason: clusterset.ReasonDisconnected, Message: fmt.Sprintf(
-			"the leader at %s cannot be used: %v; check its address, its certificate and the network to it", access.Server, rootCause(err))}
+		return disconnected("what listens at %s does not answer as a Kubernetes API server (%v); check the leader's address", access.Server, rootCause(err))
 	}
 }
 

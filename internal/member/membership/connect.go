@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -43,7 +44,12 @@ func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
 		}
 		r.Link.SetState(remote.State{})
 	}
-	if err := r.reach(*seen.access, seen.state.Lost); err != nil {
+	var unusable *remote.UnusableError
+	if err := r.reach(*seen.access, seen.state.Lost); errors.As(err, &unusable) {
+		r.Link.Disconnect()
+		seen.problem = &clusterset.Problem{Reason: clusterset.ReasonCredentialMissing, Message: unusable.Error()}
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if seen.answered && !seen.state.Pulse.Answered {

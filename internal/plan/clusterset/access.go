@@ -52,7 +52,8 @@ const (
 	ReasonDisconnected = "Disconnected"
 	// ReasonUnauthorized: the leader's API server refused the credential.
 	ReasonUnauthorized = "Unauthorized"
-	// ReasonCredentialMissing: the token Secret or one of its keys is missing.
+	// ReasonCredentialMissing: the token Secret or one of its keys is missing, or
+	// holds something else.
 	ReasonCredentialMissing = "CredentialMissing"
 	// ReasonInvalid: the ClusterSet says something that cannot work.
 	ReasonInvalid = "InvalidClusterSet"
@@ -122,13 +123,17 @@ func MemberAccess(set *v1alpha2.ClusterSet, clusterID string, secret *corev1.Sec
 			return nil, &Problem{ReasonCredentialMissing, fmt.Sprintf("Secret %q has no %q; apply the member token made by \"lockstep mc create membertoken\"", secret.Name, key)}
 		}
 	}
+	token := Token(bytes.TrimSpace(secret.Data[v1alpha1.TokenSecretTokenKey]))
+	if strings.ContainsFunc(string(token), func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, &Problem{ReasonCredentialMissing, fmt.Sprintf("Secret %q has a %q that is no token; apply the member token made by \"lockstep mc create membertoken\"", secret.Name, v1alpha1.TokenSecretTokenKey)}
+	}
 	return &Access{
 		ClusterSet: set.Name,
 		ClusterID:  clusterID,
 		LeaderID:   leader.ClusterID,
 		Server:     leader.Server,
 		CA:         secret.Data[v1alpha1.TokenSecretCAKey],
-		Token:      Token(bytes.TrimSpace(secret.Data[v1alpha1.TokenSecretTokenKey])),
+		Token:      token,
 		Namespace:  set.Spec.Namespace,
 	}, nil
 }

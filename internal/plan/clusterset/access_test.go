@@ -40,6 +40,9 @@ func TestMEM_CS_2_AccessComesFromClusterSetAndSecret(t *testing.T) {
 		"a Secret without token is nobody": {
 			set: memberSet(), secret: tokenSecret(map[string]string{"ca.crt": "pem"}), reason: clusterset.ReasonCredentialMissing, says: `"token"`,
 		},
+		"a token that no request can carry": {
+			set: memberSet(), secret: tokenSecret(map[string]string{"ca.crt": "pem", "token": "to\x00ken"}), reason: clusterset.ReasonCredentialMissing, says: "no token",
+		},
 		"two leaders cannot be followed": {
 			set:    memberSet(func(s *v1alpha2.ClusterSet) { s.Spec.Leaders = append(s.Spec.Leaders, s.Spec.Leaders...) }),
 			secret: tokenSecret(whole), reason: clusterset.ReasonInvalid, says: "2 leaders",
