@@ -145,8 +145,8 @@ func (o ExportObserved) inTheWay() *v1alpha1.ResourceExport {
 
 // collision names both Services (MEM-SE-6).
 func (o ExportObserved) collision(in *v1alpha1.ResourceExport) string {
-	return fmt.Sprintf("Service %q of cluster %q cannot be exported: its name %q in the common area already stands for %s %q of cluster %q; rename one of the two (MEM-SE-6)",
-		o.Tuple, o.Cluster, in.Name, in.Spec.Kind, Tuple{Namespace: in.Spec.Namespace, Name: in.Spec.Name}, in.Spec.ClusterID)
+	return fmt.Sprintf("Service %q of cluster %q cannot be exported: its name %q in the common area already stands for %s %q of cluster %q; "+
+		"rename one of the two (MEM-SE-6)", o.Tuple, o.Cluster, in.Name, in.Spec.Kind, exportedTuple(in), in.Spec.ClusterID)
 }
 
 // conflict passes on what the leader found. As long as the leader has not

@@ -53,8 +53,7 @@ type MergePlan struct {
 // exports arrive does not matter, and each of them can fail without the others.
 func Merge(o MergeObserved) MergePlan {
 	exports := o.sortOut()
-	result := resolve(exports.contributions)
-	m := merger{MergeObserved: o, exports: exports, outcome: result}
+	m := merger{MergeObserved: o, exports: exports, outcome: resolve(exports.contributions)}
 	return MergePlan{
 		Import:          m.serviceImport(),
 		EndpointsImport: m.endpointsImport(),
