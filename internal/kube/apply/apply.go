@@ -10,11 +10,14 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -40,9 +43,9 @@ type Object[T any] interface {
 // when desired is nil, update when they differ. On create and update desired
 // holds what the API server returned.
 //
-// Somebody having deleted the object first counts as deleted. A conflict or an
-// object that appeared meanwhile comes back as an error for which IsStale is
-// true: look again.
+// Somebody having deleted the object first counts as deleted. A conflict, or an
+// object that appeared or went meanwhile, comes back as an error for which IsStale
+// is true: look again.
 func Change[T any, P Object[T]](ctx context.Context, c client.Client, current, desired P) (Outcome, error) {
 	switch {
 	case current == nil && desired == nil:
@@ -54,7 +57,7 @@ func Change[T any, P Object[T]](ctx context.Context, c client.Client, current, d
 	case equality.Semantic.DeepEqual(current, desired):
 		return Unchanged, nil
 	default:
-		return Configured, explain("update", desired, c.Update(ctx, desired))
+		return Configured, explain("update", desired, orGone(c.Update(ctx, desired)))
 	}
 }
 
@@ -63,19 +66,40 @@ func Status[T any, P Object[T]](ctx context.Context, c client.Client, current, d
 	if equality.Semantic.DeepEqual(current, desired) {
 		return Unchanged, nil
 	}
-	return Configured, explain("update the status of", desired, c.Status().Update(ctx, desired))
+	return Configured, explain("update the status of", desired, orGone(c.Status().Update(ctx, desired)))
 }
 
 // IsStale tells that an error only means that the plan was made from an old
-// view of the world.
+// view of the world. Of several errors, each has to mean that: a conflict must not
+// hide what is wrong beside it.
 func IsStale(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+	var several interface{ Unwrap() []error }
+	if errors.As(err, &several) {
+		return !slices.ContainsFunc(several.Unwrap(), func(err error) bool { return !IsStale(err) })
+	}
+	var gone *goneError
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.As(err, &gone)
 }
 
-// remove deletes exactly the object that was seen, not one that took its name.
+// goneError tells that what was to be updated has been deleted.
+type goneError struct{ error }
+
+func (e *goneError) Unwrap() error { return e.error }
+
+// orGone tells an object that went from a kind that is not served, or has no
+// status: that is wrong for as long as nobody repairs it.
+func orGone(err error) error {
+	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return &goneError{err}
+	}
+	return err
+}
+
+// remove deletes exactly the object that was seen, as it was seen: not one that
+// took its name, nor one that somebody has made his own since.
 func remove(ctx context.Context, c client.Client, obj client.Object) error {
-	uid := obj.GetUID()
-	return client.IgnoreNotFound(c.Delete(ctx, obj, client.Preconditions{UID: &uid}))
+	uid, version := obj.GetUID(), obj.GetResourceVersion()
+	return client.IgnoreNotFound(c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
 func explain(verb string, obj client.Object, err error) error {
@@ -101,8 +125,11 @@ func Each(list client.ObjectList, do func(client.Object) error) error {
 // should read about. Where the view never comes, because another owner's object
 // with the same name is outside of what is watched, the tries grow rare.
 func Result(result reconcile.Result, err error) (reconcile.Result, error) {
-	if IsStale(err) {
+	switch {
+	case err == nil:
+		return result, nil
+	case IsStale(err):
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // the only way to a rate-limited retry without an error in the log
 	}
-	return result, err
+	return reconcile.Result{}, err
 }
