@@ -138,6 +138,9 @@ func (s step) apply(ctx context.Context, c client.Client) (Result, error) {
 		return result, nil
 	}
 	sent := s.wanted.DeepCopy() // Apply fills in what the API server returns
+	if s.found != nil && !ours(s.found) {
+		disown(sent)
+	}
 	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(sent), client.FieldOwner(FieldManager), client.ForceOwnership)
 	if err != nil {
 		return Result{}, explain("apply", s.wanted, err)

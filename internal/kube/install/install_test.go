@@ -431,6 +431,38 @@ func TestRemoveRefusesKindsInUse(t *testing.T) {
 	}
 }
 
+// Namespaces and CRDs are shared: who made one keeps it, also when the
+// installation that used it goes.
+func TestSharedObjectsStayTheirMakers(t *testing.T) {
+	helm := map[string]string{config.ManagedByLabel: "Helm"}
+	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+	namespace.SetName("antrea-multicluster")
+	namespace.SetLabels(helm)
+	crd := mcsCRD(t, helm, "v1alpha1", "v1beta1")
+	for role, shared := range map[config.Role]*unstructured.Unstructured{config.Leader: namespace, config.Member: crd} {
+		t.Run(shared.GetKind(), func(t *testing.T) {
+			c := newCluster(shared)
+			if _, err := install.Apply(t.Context(), c, rendered(t, role), quick); err != nil {
+				t.Fatal(err)
+			}
+			found := &unstructured.Unstructured{}
+			found.SetGroupVersionKind(shared.GroupVersionKind())
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(shared), found); err != nil || found.GetLabels()[config.ManagedByLabel] != "Helm" {
+				t.Errorf("its labels are %v (%v)", found.GetLabels(), err)
+			}
+			results, err := install.Remove(t.Context(), c, rendered(t, role), install.RemoveOptions{Data: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(results, func(r install.Result) bool {
+				return r.Name == shared.GetName() && r.Outcome == install.Kept && r.Note == "made by somebody else"
+			}) {
+				t.Errorf("got %s", strings.Join(outcomes(results), "\n"))
+			}
+		})
+	}
+}
+
 func TestRemoveLeavesTheObjectsOfOthers(t *testing.T) {
 	foreign := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ServiceAccount"}}
 	foreign.SetName("antrea-mc-controller")

@@ -100,3 +100,11 @@ func (s step) lacking() bool {
 func ours(obj *unstructured.Unstructured) bool {
 	return obj.GetLabels()[config.ManagedByLabel] == config.ManagedBy
 }
+
+// disown leaves out the proof of origin: a Namespace or CRD that was there before
+// stays its maker's, so that Remove does not take it along.
+func disown(obj *unstructured.Unstructured) {
+	labels := obj.GetLabels()
+	delete(labels, config.ManagedByLabel)
+	obj.SetLabels(labels)
+}
