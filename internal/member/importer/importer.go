@@ -111,16 +111,26 @@ func (o *observed) observeArea(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := range imports {
-		switch imports[i].Spec.Kind {
-		case v1alpha1.KindServiceImport:
-			o.Import = &imports[i]
-		case v1alpha1.KindEndpoints:
-			o.EndpointsImport = &imports[i]
-		}
-	}
+	o.Import = choose(imports, v1alpha1.KindServiceImport, identity.ServiceImportName(o.Tuple))
+	o.EndpointsImport = choose(imports, v1alpha1.KindEndpoints, identity.EndpointsImportName(o.Tuple))
 	o.Remote, err = o.area.Slices(ctx, o.Tuple)
 	return err
+}
+
+// choose finds the import of a kind. An import is known by its tuple; should
+// there be several, the one at the wire's name counts, else the first by name.
+func choose(imports []v1alpha1.ResourceImport, kind, usual string) (chosen *v1alpha1.ResourceImport) {
+	for i := range imports {
+		candidate := &imports[i]
+		switch {
+		case candidate.Spec.Kind != kind:
+		case candidate.Name == usual:
+			return candidate
+		case chosen == nil || candidate.Name < chosen.Name:
+			chosen = candidate
+		}
+	}
+	return chosen
 }
 
 func (o *observed) observeLocal(ctx context.Context, r *Reconciler) error {
