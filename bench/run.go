@@ -45,7 +45,7 @@ func experiments() []experiment {
 				window = 3 * time.Second
 			}
 			return restart.Measure(ctx, s, restart.Options{
-				Runs: o.runs, Imports: o.imports, Window: window, Setting: setting, Progress: progress,
+				Runs: o.runs, Imports: o.imports, Window: window, Setting: setting, Profiles: o.profiles(), Progress: progress,
 			})
 		}},
 	}

@@ -23,7 +23,10 @@ type Options struct {
 	// span more than one heartbeat of 10 s.
 	Window time.Duration
 	// Setting is said above the table.
-	Setting  string
+	Setting string
+	// Profiles is the folder for CPU profiles of the processes that come back
+	// after a kill in the last run; empty takes none.
+	Profiles string
 	Progress io.Writer
 }
 
@@ -73,6 +76,7 @@ type bench struct {
 	*stage.Stage
 	journals map[*stage.Cluster]*journal.Journal
 	window   time.Duration
+	profiles string // empty but in a run that takes them
 }
 
 // Measure does all runs.
@@ -92,6 +96,9 @@ func Measure(ctx context.Context, s *stage.Stage, o Options) (result report.Resu
 	var trials []Trial
 	for i := range o.Runs {
 		result.Loads = append(result.Loads, machine.Load())
+		if i == o.Runs-1 {
+			b.profiles = o.Profiles
+		}
 		for n, a := range attempts {
 			trial, err := b.try(ctx, a, fmt.Sprintf("fresh-%d-%d", i, n))
 			if err != nil {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -97,6 +99,10 @@ func (b *bench) strike(ctx context.Context, a attempt, fresh string, book *arriv
 		return err
 	}
 	t.Gone = figure.Milliseconds(time.Since(begun))
+	var profiling errgroup.Group
+	if b.profiles != "" && a.manner == killed {
+		profiling.Go(func() error { return profile(ctx, c, filepath.Join(b.profiles, "P10-"+c.Name+".pprof")) })
+	}
 	if err := b.East.Export(ctx, fresh); err != nil {
 		return err
 	}
@@ -106,7 +112,26 @@ func (b *bench) strike(ctx context.Context, a attempt, fresh string, book *arriv
 	for _, point := range []arrival.Point{arrival.Import, arrival.Slice} {
 		t.Synced = max(t.Synced, figure.Milliseconds(book.Times(fresh)[point].Sub(begun)))
 	}
-	return nil
+	return profiling.Wait()
+}
+
+// profileSpan covers a start.
+const profileSpan = 4 * time.Second
+
+// profile waits for the process to come back; what it does before it serves
+// profiles is little.
+func profile(ctx context.Context, c *stage.Cluster, file string) error {
+	limited, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		err := c.Profile(limited, profileSpan, file)
+		if err == nil || limited.Err() != nil {
+			return err
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // gone waits until a process does not exist.
