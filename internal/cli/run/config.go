@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"os"
 	"reflect"
@@ -34,18 +35,31 @@ func loadConfig(path string) (*v1alpha1.MultiClusterConfig, error) {
 }
 
 func parseConfig(data []byte) (*v1alpha1.MultiClusterConfig, []string) {
-	var raw map[string]any
-	if err := yaml.Unmarshal(data, &raw); err != nil {
-		return nil, []string{"it is not YAML: " + strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")}
+	var document any
+	// Strict, because of a key that is there twice the last would win in silence.
+	if err := yaml.UnmarshalStrict(data, &document); err != nil {
+		return nil, []string{"it is not YAML: " + oneLine(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))}
 	}
-	problems := unknownKeys("", raw, reflect.TypeFor[v1alpha1.MultiClusterConfig]())
+	problems, keys := []string(nil), map[string]any{}
+	if document != nil {
+		var ok bool
+		if keys, ok = document.(map[string]any); !ok {
+			return nil, []string{fmt.Sprintf("it is %s, not keys with values", kindOf(document))}
+		}
+	}
+	problems = checkKeys("", keys, reflect.TypeFor[v1alpha1.MultiClusterConfig]())
 	config := &v1alpha1.MultiClusterConfig{}
 	if err := yaml.Unmarshal(data, config); err != nil {
-		return nil, append(problems, strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: "))
+		if len(problems) == 0 { // checkKeys says most of it better
+			problems = []string{oneLine(err.Error())}
+		}
+		return nil, problems
 	}
 	setDefaults(config)
 	return config, append(problems, validate(config)...)
 }
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func setDefaults(c *v1alpha1.MultiClusterConfig) {
 	if c.Health.HealthProbeBindAddress == "" {
@@ -90,8 +104,8 @@ func checkCIDR(key, value string) []string {
 	return nil
 }
 
-// unknownKeys walks a document beside the type it is meant for.
-func unknownKeys(path string, document map[string]any, shape reflect.Type) (problems []string) {
+// checkKeys walks a document beside the type it is meant for.
+func checkKeys(path string, document map[string]any, shape reflect.Type) (problems []string) {
 	fields := map[string]reflect.Type{}
 	collect(shape, fields)
 	known := make([]string, 0, len(fields))
@@ -105,12 +119,69 @@ func unknownKeys(path string, document map[string]any, shape reflect.Type) (prob
 			problems = append(problems, fmt.Sprintf("unknown key %q; did you mean %q?", path+key, path+spelling.Nearest(key, known)))
 			continue
 		}
-		if inner, isMap := value.(map[string]any); isMap && field.Kind() == reflect.Struct {
-			problems = append(problems, unknownKeys(path+key+".", inner, field)...)
-		}
+		problems = append(problems, checkValue(path+key, value, field)...)
 	}
 	slices.Sort(problems)
 	return problems
+}
+
+// checkValue compares a value with the type its key has. YAML turns what looks
+// like a number into one; where a text is wanted it is one again.
+func checkValue(path string, value any, shape reflect.Type) []string {
+	if shape.Kind() == reflect.Pointer {
+		shape = shape.Elem()
+	}
+	wanted, fits := "", false
+	switch shape.Kind() {
+	case reflect.Struct:
+		keys, ok := value.(map[string]any)
+		if ok {
+			return checkKeys(path+".", keys, shape)
+		}
+		wanted = "a map"
+	case reflect.Slice:
+		items, ok := value.([]any)
+		if ok {
+			var problems []string
+			for i, item := range items {
+				problems = append(problems, checkValue(fmt.Sprintf("%s[%d]", path, i), item, shape.Elem())...)
+			}
+			return problems
+		}
+		wanted = "a list"
+	case reflect.Bool:
+		_, fits = value.(bool)
+		wanted = "true or false"
+	case reflect.Int:
+		number, ok := value.(float64)
+		fits, wanted = ok && number == math.Trunc(number), "a whole number"
+	default:
+		switch value.(type) {
+		case map[string]any, []any:
+		default:
+			fits = true
+		}
+		wanted = "a text"
+	}
+	if fits || value == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s is %s, not %s", path, kindOf(value), wanted)}
+}
+
+// kindOf names the kind of a value for people who write YAML.
+func kindOf(value any) string {
+	switch value.(type) {
+	case map[string]any:
+		return "a map"
+	case []any:
+		return "a list"
+	case bool:
+		return "true or false"
+	case float64, int64:
+		return "a number"
+	}
+	return "a text"
 }
 
 func collect(shape reflect.Type, fields map[string]reflect.Type) {
