@@ -47,7 +47,7 @@ func assemble(ctx context.Context, config *rest.Config, options Options) (ctrl.M
 			Client: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lockstep-leader"),
 			Namespace: options.Namespace, ClaimsServed: claims, Merged: merger.Merged,
 			Timeout: options.Scale(clusterset.BeatTimeout), LookAgain: options.Scale(5 * time.Second), Now: options.Now,
-		}).SetupWithManager(mgr),
+		}).SetupWithManager(mgr, options.One()),
 		merger.SetupWithManager(mgr, options.Controller()),
 	)
 	return mgr, err

@@ -110,13 +110,13 @@ func checkKeys(path string, document map[string]any, shape reflect.Type) (proble
 	collect(shape, fields)
 	known := make([]string, 0, len(fields))
 	for name := range fields {
-		known = append(known, name)
+		known = append(known, path+name)
 	}
 	slices.Sort(known)
 	for key, value := range document {
 		field, ok := fields[key]
 		if !ok {
-			problems = append(problems, fmt.Sprintf("unknown key %q; did you mean %q?", path+key, path+spelling.Nearest(key, known)))
+			problems = append(problems, spelling.UnknownKey(path+key, known))
 			continue
 		}
 		problems = append(problems, checkValue(path+key, value, field)...)

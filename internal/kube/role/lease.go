@@ -41,7 +41,7 @@ func (w *leaseWitness) Get(ctx context.Context) (*resourcelock.LeaderElectionRec
 func (w *leaseWitness) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := w.Interface.Create(ctx, record)
 	if err == nil {
-		w.saw(record)
+		w.wrote(record)
 	}
 	return err
 }
@@ -50,7 +50,7 @@ func (w *leaseWitness) Create(ctx context.Context, record resourcelock.LeaderEle
 func (w *leaseWitness) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := w.Interface.Update(ctx, record)
 	if err == nil {
-		w.saw(record)
+		w.wrote(record)
 	}
 	return err
 }
@@ -64,6 +64,14 @@ func (w *leaseWitness) saw(record resourcelock.LeaderElectionRecord) {
 		w.tell(fmt.Sprintf("the lease of %q was renewed at %s and says %s", w.holder, w.renewed.UTC().Format(time.RFC3339Nano), renewed.UTC().Format(time.RFC3339Nano)))
 	}
 	w.holder, w.renewed = record.HolderIdentity, renewed
+}
+
+// wrote remembers a renewal of this replica. It is compared with nothing: that it
+// lies before the last one only says that the clock of this machine was set back.
+func (w *leaseWitness) wrote(record resourcelock.LeaderElectionRecord) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holder, w.renewed = record.HolderIdentity, record.RenewTime.Truncate(time.Microsecond)
 }
 
 func (w *leaseWitness) missing() {

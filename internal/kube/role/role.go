@@ -4,10 +4,12 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -79,6 +81,13 @@ func (o Options) Controller() controller.Options {
 	}
 }
 
+// One is Controller for a loop with a single key.
+func (o Options) One() controller.Options {
+	options := o.Controller()
+	options.MaxConcurrentReconciles = 1
+	return options
+}
+
 // renewDeadline is the manager's default; the lease itself lasts 15 s.
 const renewDeadline = 10 * time.Second
 
@@ -91,7 +100,9 @@ func NewManager(config *rest.Config, o Options, caches cache.Options) (ctrl.Mana
 	options := ctrl.Options{
 		Scheme: scheme.New(), Logger: o.Log, Cache: caches,
 		HealthProbeBindAddress: o.HealthAddress, PprofBindAddress: o.PprofAddress,
-		Metrics: server.Options{BindAddress: o.MetricsAddress},
+		Metrics: server.Options{BindAddress: cmp.Or(o.MetricsAddress, "0")},
+		// A Pod has 10 s to go; a slow loop must not keep the lease from being released.
+		GracefulShutdownTimeout: ptr.To(8 * time.Second),
 		// Two managers of one test process run loops of the same name.
 		Controller: crconfig.Controller{SkipNameValidation: ptr.To(true)},
 	}
@@ -110,12 +121,23 @@ func NewManager(config *rest.Config, o Options, caches cache.Options) (ctrl.Mana
 	if err != nil {
 		return nil, err
 	}
-	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
-		if err := add("ping", healthz.Ping); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", cachesReady(mgr))); err != nil {
+		return nil, err
 	}
 	return mgr, mgr.Add(&rewindGuard{reader: mgr.GetAPIReader(), namespace: o.Namespace, every: o.Scale(10 * time.Second), lease: lease})
+}
+
+// cachesReady makes a replica ready when it knows the world: until then it could
+// not take over.
+func cachesReady(mgr ctrl.Manager) healthz.Checker {
+	return func(request *http.Request) error {
+		ctx, cancel := context.WithTimeout(request.Context(), 100*time.Millisecond)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("the caches are not filled yet")
+		}
+		return nil
+	}
 }
 
 // Start runs the manager. Losing the lease ends it with an error: the process

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/kube/local"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
@@ -44,7 +45,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	return ctrl.NewControllerManagedBy(mgr).Named("merge").WithOptions(options).
 		Watches(&v1alpha1.ResourceExport{}, handler.EnqueueRequestsFromMapFunc(ofExport)).
 		Watches(&v1alpha1.ResourceImport{}, handler.EnqueueRequestsFromMapFunc(r.ofImport)).
-		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(ofSlice)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(ofSlice), builder.WithPredicates(kept())).
 		Watches(&v1alpha1.MemberClusterAnnounce{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(membershipChanged())).
 		Complete(r)
 }
@@ -72,22 +73,34 @@ func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (s
 			seen.Endpoints = append(seen.Endpoints, export)
 		}
 	}
-	var announces v1alpha1.MemberClusterAnnounceList
-	if err := r.Client.List(ctx, &announces, client.InNamespace(r.Namespace)); err != nil {
+	var err error
+	if seen.Peers, seen.Wire, err = r.peers(ctx, r.Client); err != nil {
 		return seen, err
 	}
-	seen.Peers, seen.Wire = clusterset.Peers(announces.Items)
 	var slices discoveryv1.EndpointSliceList
 	if err := r.Client.List(ctx, &slices, client.InNamespace(r.Namespace), client.MatchingFields{indexTuple: tuple.String()}); err != nil {
 		return seen, err
 	}
 	seen.Slices = slices.Items
-	var err error
 	if seen.Import, err = local.Get[v1alpha1.ResourceImport](ctx, r.Client, r.named(identity.ServiceImportName(tuple))); err != nil {
 		return seen, err
 	}
 	seen.EndpointsImport, err = local.Get[v1alpha1.ResourceImport](ctx, r.Client, r.named(identity.EndpointsImportName(tuple)))
 	return seen, err
+}
+
+// peers are the members by how they exchange endpoints.
+func (r *Reconciler) peers(ctx context.Context, c client.Reader) (peers map[string]bool, wire bool, err error) {
+	var sets v1alpha2.ClusterSetList
+	var announces v1alpha1.MemberClusterAnnounceList
+	for _, list := range []client.ObjectList{&sets, &announces} {
+		if err := c.List(ctx, list, client.InNamespace(r.Namespace)); err != nil {
+			return nil, false, err
+		}
+	}
+	set, _ := clusterset.ServingOf(sets)
+	peers, wire = clusterset.Peers(clusterset.Members(set, announces.Items))
+	return peers, wire, nil
 }
 
 func (r *Reconciler) named(name string) types.NamespacedName {
@@ -196,6 +209,14 @@ func (r *Reconciler) exported(ctx context.Context, which ...client.ListOption) [
 		keys.Insert(ofExport(ctx, &exports.Items[i])...)
 	}
 	return keys.UnsortedList()
+}
+
+// kept lets slices of own peers pass by: no merge depends on them, and they change
+// with every endpoint.
+func kept() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(slice client.Object) bool {
+		return slice.GetLabels()[services.LabelKeeper] != ""
+	})
 }
 
 // membershipChanged lets heartbeats pass by.

@@ -10,7 +10,6 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
-	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
@@ -46,10 +45,9 @@ func (r *Reconciler) survey(ctx context.Context) (survey, error) {
 		exports: map[types.NamespacedName][]*v1alpha1.ResourceExport{},
 		imports: map[string]*v1alpha1.ResourceImport{},
 	}
-	var announces v1alpha1.MemberClusterAnnounceList
 	var exports v1alpha1.ResourceExportList
 	var imports v1alpha1.ResourceImportList
-	for _, list := range []client.ObjectList{&announces, &exports, &imports} {
+	for _, list := range []client.ObjectList{&exports, &imports} {
 		if err := r.Uncached.List(ctx, list, client.InNamespace(r.Namespace)); err != nil {
 			return seen, err
 		}
@@ -59,7 +57,10 @@ func (r *Reconciler) survey(ctx context.Context) (survey, error) {
 			seen.exports[request.NamespacedName] = append(seen.exports[request.NamespacedName], &exports.Items[i])
 		}
 	}
-	seen.peers, seen.wire = clusterset.Peers(announces.Items)
+	var err error
+	if seen.peers, seen.wire, err = r.peers(ctx, r.Uncached); err != nil {
+		return seen, err
+	}
 	for i := range imports.Items {
 		seen.imports[imports.Items[i].Name] = &imports.Items[i]
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -46,11 +47,11 @@ type Reconciler struct {
 }
 
 // SetupWithManager registers the loop.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
 	key := reconcile.Request{}
 	key.Namespace = r.Namespace
 	one := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{key} })
-	return ctrl.NewControllerManagedBy(mgr).Named("roster").
+	return ctrl.NewControllerManagedBy(mgr).Named("roster").WithOptions(options).
 		Watches(&v1alpha2.ClusterSet{}, one).
 		Watches(&v1alpha1.MemberClusterAnnounce{}, one).
 		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -91,23 +92,19 @@ func (r *Reconciler) observe(ctx context.Context) (observed, error) {
 	if err := r.Client.List(ctx, &sets, client.InNamespace(r.Namespace)); err != nil {
 		return observed{}, err
 	}
-	all := make([]*v1alpha2.ClusterSet, len(sets.Items))
-	for i := range sets.Items {
-		all[i] = &sets.Items[i]
-	}
 	var seen observed
-	seen.set, seen.surplus = clusterset.Serving(all)
+	seen.set, seen.surplus = clusterset.ServingOf(sets)
 	var announces v1alpha1.MemberClusterAnnounceList
 	if err := r.Client.List(ctx, &announces, client.InNamespace(r.Namespace)); err != nil {
 		return observed{}, err
 	}
 	for _, a := range announces.Items {
-		switch {
-		case !a.DeletionTimestamp.IsZero():
+		if !a.DeletionTimestamp.IsZero() {
 			seen.departing = append(seen.departing, a)
-		case seen.set != nil && a.ClusterSetID == seen.set.Name:
-			seen.members = append(seen.members, a)
 		}
+	}
+	if seen.set != nil {
+		seen.members = clusterset.Members(seen.set, announces.Items)
 	}
 	return seen, r.check(ctx, &seen)
 }

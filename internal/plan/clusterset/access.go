@@ -22,6 +22,9 @@ type Token string
 func (Token) String() string   { return "[redacted]" }
 func (Token) GoString() string { return "[redacted]" }
 
+// MarshalText keeps it out of structured logs as well.
+func (Token) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
+
 // Access is everything a member needs to reach a common area.
 type Access struct {
 	ClusterSet string // name of the ClusterSet, which is its ID
@@ -84,6 +87,15 @@ func Serving(sets []*v1alpha2.ClusterSet) (serving *v1alpha2.ClusterSet, surplus
 		return strings.Compare(a.Name, b.Name)
 	})
 	return sorted[0], sorted[1:]
+}
+
+// ServingOf is Serving for a list as it was read.
+func ServingOf(list v1alpha2.ClusterSetList) (serving *v1alpha2.ClusterSet, surplus []*v1alpha2.ClusterSet) {
+	sets := make([]*v1alpha2.ClusterSet, len(list.Items))
+	for i := range list.Items {
+		sets[i] = &list.Items[i]
+	}
+	return Serving(sets)
 }
 
 // ResolveID returns the cluster ID of a set: its own, else the one of the legacy

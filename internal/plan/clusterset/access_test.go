@@ -1,6 +1,7 @@
 package clusterset_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -130,6 +131,9 @@ func TestTokenIsNotPrinted(t *testing.T) {
 		if text := fmt.Sprintf(verb, access); strings.Contains(text, "secret") {
 			t.Errorf("%s prints %s", verb, text)
 		}
+	}
+	if logged, err := json.Marshal(access); err != nil || strings.Contains(string(logged), "secret") {
+		t.Errorf("a structured log shows %s (%v)", logged, err)
 	}
 }
 

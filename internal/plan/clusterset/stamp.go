@@ -8,7 +8,21 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 )
+
+// Members are the announces that count: alive, of this ClusterSet, and under the
+// name that belongs to their cluster ID. Another object that claims the ID would
+// make one member look like two. A nil set stands for any.
+func Members(set *v1alpha2.ClusterSet, announces []v1alpha1.MemberClusterAnnounce) []v1alpha1.MemberClusterAnnounce {
+	var members []v1alpha1.MemberClusterAnnounce
+	for _, a := range announces {
+		if a.DeletionTimestamp.IsZero() && a.Name == identity.AnnounceName(a.ClusterID) && (set == nil || a.ClusterSetID == set.Name) {
+			members = append(members, a)
+		}
+	}
+	return members
+}
 
 // Peers returns which announced clusters speak our exchange, and whether the
 // wire's own representation of endpoints is needed because one does not.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
@@ -26,6 +27,22 @@ func TestPeersAndWire(t *testing.T) {
 				t.Errorf("wire %v; peers:\n%s", wire, diff)
 			}
 		})
+	}
+}
+
+func TestLDR_MS_1_WhichAnnouncesCount(t *testing.T) {
+	genuine := announce("east", 0)
+	renamed, leaving, foreign := announce("east", 0), announce("west", 0), announce("north", 0)
+	renamed.Name = "member-announce-from-somebody"
+	leaving.DeletionTimestamp = &metav1.Time{}
+	leaving.DeletionTimestamp.Time = leaving.DeletionTimestamp.AddDate(2030, 0, 0)
+	foreign.ClusterSetID = "another"
+	all := []v1alpha1.MemberClusterAnnounce{renamed, genuine, leaving, foreign}
+	if diff := cmp.Diff([]v1alpha1.MemberClusterAnnounce{genuine}, clusterset.Members(leaderSet(), all)); diff != "" {
+		t.Errorf("members of the set (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]v1alpha1.MemberClusterAnnounce{genuine, foreign}, clusterset.Members(nil, all)); diff != "" {
+		t.Errorf("members of any set (-want +got):\n%s", diff)
 	}
 }
 

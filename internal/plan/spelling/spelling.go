@@ -1,14 +1,18 @@
 // Package spelling finds what somebody probably meant to write.
 package spelling
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Nearest is the candidate with the fewest single-letter edits to word, letter
-// case aside; the first of several. Empty without candidates.
+// case aside; the first of several. Empty when not even half of the word would
+// stay, since nobody meant that.
 func Nearest(word string, candidates []string) string {
-	best, least := "", -1
+	best, least := "", len(word)/2+1
 	for _, candidate := range candidates {
-		if d := distance(strings.ToLower(word), strings.ToLower(candidate)); least < 0 || d < least {
+		if d := distance(strings.ToLower(word), strings.ToLower(candidate)); d < least {
 			best, least = candidate, d
 		}
 	}
@@ -34,4 +38,13 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// UnknownKey is the sentence about a key that does not exist: with the one that
+// was probably meant, else with all there are.
+func UnknownKey(key string, known []string) string {
+	if nearest := Nearest(key, known); nearest != "" {
+		return fmt.Sprintf("unknown key %q; did you mean %q?", key, nearest)
+	}
+	return fmt.Sprintf("unknown key %q; the keys are %s", key, strings.Join(known, ", "))
 }

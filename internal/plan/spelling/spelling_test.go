@@ -13,7 +13,7 @@ func TestNearest(t *testing.T) {
 		"podCIDR":        "podCIDRs",
 		"servicecidrs":   "serviceCIDR",
 		"clusterId":      "clusterID",
-		"":               "podCIDRs", // the shortest is the nearest to nothing
+		"webhook":        "", // nothing near
 	} {
 		if got := spelling.Nearest(word, keys); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)

@@ -129,7 +129,7 @@ func (d document) config() (Config, error) {
 func set(fields map[string]*string, key string, value any) error {
 	target, known := fields[key]
 	if !known {
-		return fmt.Errorf("unknown key %q; did you mean %q?", key, spelling.Nearest(key, slices.Sorted(maps.Keys(fields))))
+		return errors.New(spelling.UnknownKey(key, slices.Sorted(maps.Keys(fields))))
 	}
 	switch v := value.(type) {
 	case nil:
