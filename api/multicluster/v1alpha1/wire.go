@@ -73,7 +73,8 @@ const (
 	// remembers of the leader (LeaderMemory).
 	AnnotationLeaderSeen = "multicluster.lockstep.dev/leader-seen"
 	// AnnotationAcceptLeader on the member's ClusterSet: an administrator
-	// accepts the common area of the leader's ClusterSet with this UID as it is.
+	// accepts the common area of the leader's ClusterSet with this UID as it is;
+	// or, for a leader that names none, ends the hold that began at this time.
 	AnnotationAcceptLeader = "multicluster.lockstep.dev/accept-leader"
 	// FinalizerLeave on the member's ClusterSet keeps it until the member has
 	// withdrawn from the common area.

@@ -82,15 +82,7 @@ func (o AcceptLeaderOptions) held(ctx context.Context, c client.Client) (*v1alph
 		return nil, none, failed(o.what(), "name the Namespace of the member controller with -n, and the ClusterSet with --clusterset",
 			errors.New("there is no membership of that name"))
 	}
-	memory := clusterset.ReadMemory(set.Annotations)
-	if memory.HoldSince != nil && memory.ClusterSetUID == "" {
-		return nil, none, &refusal.Refusal{
-			What: o.what(),
-			Why:  "the leader has not said which ClusterSet it serves, so there is nothing to name",
-			Next: "see that a leader controller of ours runs there",
-		}
-	}
-	return set, memory, nil
+	return set, clusterset.ReadMemory(set.Annotations), nil
 }
 
 // write names the leader's ClusterSet that is accepted: the one that was shown.
@@ -101,11 +93,11 @@ func (o AcceptLeaderOptions) write(ctx context.Context, c client.Client, shown v
 		if err != nil {
 			return err
 		}
-		if now.ClusterSetUID != shown.ClusterSetUID {
+		if clusterset.Acceptance(now) != clusterset.Acceptance(shown) {
 			return &refusal.Refusal{What: o.what(), Why: "the leader was replaced once more while you were asked", Next: "repeat the command"}
 		}
 		after := before.DeepCopy()
-		metav1.SetMetaDataAnnotation(&after.ObjectMeta, v1alpha1.AnnotationAcceptLeader, string(shown.ClusterSetUID))
+		metav1.SetMetaDataAnnotation(&after.ObjectMeta, v1alpha1.AnnotationAcceptLeader, clusterset.Acceptance(shown))
 		_, err = apply.Change(ctx, c, before, after)
 		return err
 	})

@@ -128,11 +128,19 @@ func TestAcceptLeaderWithoutAHold(t *testing.T) {
 	wantError(t, err, exit.Failed, "no membership")
 }
 
-func TestAcceptLeaderRefusesANamelessLeader(t *testing.T) {
+func TestAcceptLeaderNamesTheHoldOfANamelessLeader(t *testing.T) {
 	c, hub := cluster(t)
-	opts := holding(t, c, hub, v1alpha1.LeaderMemory{Revision: 7, HoldSince: heldMemory.HoldSince})
-	_, err := AcceptLeader(t.Context(), c, opts)
-	wantError(t, err, exit.Refused, "which ClusterSet")
+	nameless := v1alpha1.LeaderMemory{Revision: 7, HoldSince: heldMemory.HoldSince}
+	opts := holding(t, c, hub, nameless)
+	if _, err := AcceptLeader(t.Context(), c, opts); err != nil {
+		t.Fatal(err)
+	}
+	var set v1alpha2.ClusterSet
+	get(t, c, opts.Namespace, "fleet", &set)
+	same(t, "2030-01-01T00:00:00Z", set.Annotations[v1alpha1.AnnotationAcceptLeader])
+	if !clusterset.Accepted(set.Annotations, nameless) {
+		t.Error("the member would not take this for a yes")
+	}
 }
 
 func TestAcceptLeaderWaitsForTheMember(t *testing.T) {

@@ -65,7 +65,10 @@ func (b *Beater) beat(parent context.Context) {
 	defer cancel()
 	err := b.exchange(ctx, area)
 	switch {
-	case err == nil || parent.Err() != nil || b.Link.Area() != area:
+	case err == nil:
+		b.review(parent, area)
+		return
+	case parent.Err() != nil || b.Link.Area() != area:
 		return // well, stopping, or the link has moved on: the failure is of the past
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		// The leader wrote its answer in between; the next beat has it.
@@ -101,16 +104,8 @@ func (b *Beater) exchange(ctx context.Context, area *remote.Area) error {
 		return err
 	}
 	b.Link.Answer(area, answer)
-	released, err := b.released(ctx, area)
-	if err != nil {
-		return err
-	}
 	b.Link.Update(area, func(state *remote.State) {
-		held := state.Memory.HoldSince != nil
-		if held && state.Losses == b.losses {
-			state.Released = released
-		}
-		state.Pulse = clusterset.Pulse{LastBeat: b.Now(), Answered: answer.Seen, Held: held}
+		state.Pulse = clusterset.Pulse{LastBeat: b.Now(), Answered: answer.Seen, Held: state.Memory.HoldSince != nil}
 	})
 	return nil
 }
@@ -178,18 +173,35 @@ func (b *Beater) write(ctx context.Context, area *remote.Area, current, next *v1
 	return nil
 }
 
-// released asks, during a hold, which members have published again. A member
+// review looks, during a hold, who has published again. It may take longer than
+// a heartbeat, and its failures are none of a heartbeat: the hold goes on.
+func (b *Beater) review(parent context.Context, area *remote.Area) {
+	state := b.Link.State()
+	if state.Memory.HoldSince == nil || state.Lost != nil {
+		b.before = nil
+		return
+	}
+	ctx, cancel := context.WithTimeout(parent, 2*b.Every) // two beats may be late: silence is told after three
+	defer cancel()
+	released, err := b.released(ctx, area, state)
+	if err != nil {
+		log.FromContext(ctx).Info("Cannot tell who has published again", "leader", area.LeaderID, "error", err.Error())
+		return
+	}
+	b.Link.Update(area, func(now *remote.State) {
+		if now.Losses == state.Losses && now.Memory.HoldSince != nil {
+			now.Released = released
+		}
+	})
+}
+
+// released are the members that have published again since the hold began. One
 // that has stays released, whatever it does next: it knows what it exports. Our
 // own caches have to show what it published before that counts.
-func (b *Beater) released(ctx context.Context, area *remote.Area) (map[string]bool, error) {
-	state := b.Link.State()
-	if state.Memory.HoldSince == nil {
-		b.before = nil
-		return nil, nil
-	}
+func (b *Beater) released(ctx context.Context, area *remote.Area, state remote.State) (map[string]bool, error) {
 	var list v1alpha1.MemberClusterAnnounceList
 	if err := area.Direct.List(ctx, &list, client.InNamespace(area.Namespace)); err != nil {
-		return nil, fmt.Errorf("cannot list the members at the leader: %w", err)
+		return nil, fmt.Errorf("cannot list the members: %w", err)
 	}
 	if b.before == nil || b.losses != state.Losses {
 		b.losses, b.before = state.Losses, map[string]clusterset.Sighting{}
@@ -197,14 +209,13 @@ func (b *Beater) released(ctx context.Context, area *remote.Area) (map[string]bo
 			b.before[a.ClusterID] = clusterset.Sighting{Touch: a.Annotations[v1alpha1.AnnotationTouch]}
 		}
 	}
-	known := state.Released
 	released := clusterset.Released(b.before, list.Items)
-	maps.Copy(released, known)
-	if maps.Equal(released, known) {
-		return known, nil
+	maps.Copy(released, state.Released)
+	if maps.Equal(released, state.Released) {
+		return state.Released, nil
 	}
 	if up, err := area.CaughtUp(ctx); err != nil || !up {
-		return known, err
+		return state.Released, err
 	}
 	return released, nil
 }

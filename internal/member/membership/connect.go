@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -76,9 +78,10 @@ func (r *Reconciler) record(ctx context.Context, seen *observed) error {
 	if next.Spec.ClusterID == "" {
 		next.Spec.ClusterID = seen.id
 	}
-	if area := r.Link.Area(); area != nil {
-		memory := seen.state.Memory
-		over := memory.HoldSince != nil && (!seen.held || clusterset.Accepted(next.Annotations, memory))
+	// Nothing is known right after the start and after leaving; what was learnt
+	// over a link that leads nowhere now still counts.
+	if memory := seen.state.Memory; memory != (v1alpha1.LeaderMemory{}) {
+		over := memory.HoldSince != nil && (len(seen.awaited) == 0 || clusterset.Accepted(next.Annotations, memory))
 		if over && r.Link.Release(seen.state) {
 			log.FromContext(ctx).Info("Withdrawals are no longer held", "clusterSet", seen.set.Name)
 			memory.HoldSince = nil
@@ -86,11 +89,8 @@ func (r *Reconciler) record(ctx context.Context, seen *observed) error {
 		if memory.HoldSince == nil {
 			delete(next.Annotations, v1alpha1.AnnotationAcceptLeader)
 		}
-		if memory != (v1alpha1.LeaderMemory{}) && !equality.Semantic.DeepEqual(memory, clusterset.ReadMemory(next.Annotations)) {
-			if next.Annotations == nil {
-				next.Annotations = map[string]string{}
-			}
-			next.Annotations[v1alpha1.AnnotationLeaderSeen] = clusterset.WriteMemory(memory)
+		if !equality.Semantic.DeepEqual(memory, clusterset.ReadMemory(next.Annotations)) {
+			metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.AnnotationLeaderSeen, clusterset.WriteMemory(memory))
 		}
 	}
 	_, err := apply.Change(ctx, r.Local, seen.set, next)
@@ -100,42 +100,46 @@ func (r *Reconciler) record(ctx context.Context, seen *observed) error {
 	return err
 }
 
-// holds tells whether something here came from a cluster that has not
-// published again since the hold began. It counts slices as well as imports: of
-// an upstream leader nobody knows what came from whom, and such a hold ends only
-// when it is accepted.
-func (r *Reconciler) holds(ctx context.Context, seen observed) (bool, error) {
+// awaited are the clusters that something here came from and that have not
+// published again since the hold began. It goes by slices as well as by imports:
+// of an upstream leader nobody knows what came from whom (the empty ID), and
+// such a hold ends only when it is accepted.
+func (r *Reconciler) awaited(ctx context.Context, seen observed) (sets.Set[string], error) {
+	awaited := sets.New[string]()
 	if seen.state.Memory.HoldSince == nil {
-		return false, nil
+		return awaited, nil
 	}
-	unreleased := func(cluster string) bool { return !seen.state.Released[cluster] }
-	ours := client.MatchingLabels{v1alpha1.LabelClusterSet: seen.set.Name}
-	var imports mcsv1beta1.ServiceImportList
-	if err := r.Local.List(ctx, &imports, ours); err != nil {
-		return false, err
-	}
-	for _, imported := range imports.Items {
-		if slices.ContainsFunc(imported.Status.Clusters, func(c mcsv1beta1.ClusterStatus) bool { return unreleased(c.Cluster) }) {
-			return true, nil
-		}
-	}
-	var endpoints discoveryv1.EndpointSliceList
-	if err := r.Local.List(ctx, &endpoints, ours); err != nil {
-		return false, err
-	}
-	for _, slice := range endpoints.Items {
-		if unreleased(slice.Labels[mcsv1beta1.LabelSourceCluster]) {
-			return true, nil
+	add := func(cluster string) {
+		if !seen.state.Released[cluster] {
+			awaited.Insert(cluster)
 		}
 	}
 	// With nothing imported there is nothing to hold, but own exports must be
 	// back before this member may say that it trusts the leader again.
-	return unreleased(seen.id), nil
+	add(seen.id)
+	ours := client.MatchingLabels{v1alpha1.LabelClusterSet: seen.set.Name}
+	var imports mcsv1beta1.ServiceImportList
+	var endpoints discoveryv1.EndpointSliceList
+	if err := errors.Join(r.Local.List(ctx, &imports, ours), r.Local.List(ctx, &endpoints, ours)); err != nil {
+		return nil, err
+	}
+	for i := range imports.Items {
+		for _, c := range imports.Items[i].Status.Clusters {
+			add(c.Cluster)
+		}
+	}
+	for i := range endpoints.Items {
+		add(endpoints.Items[i].Labels[mcsv1beta1.LabelSourceCluster])
+	}
+	return awaited, nil
 }
 
 // report writes the status of the ClusterSets (MEM-CS-6).
 func (r *Reconciler) report(ctx context.Context, seen observed) error {
 	pulse := r.Link.State().Pulse
+	if pulse.Held {
+		pulse.Awaited = strings.Join(sets.List(seen.awaited.Clone().Delete("")), ", ")
+	}
 	if seen.problem != nil {
 		pulse = clusterset.Pulse{Problem: seen.problem}
 	}

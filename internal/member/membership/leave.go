@@ -85,6 +85,7 @@ func withdraw(parent context.Context, access clusterset.Access, former *remote.A
 // any when the name is empty. The label proves that it is ours (WK-25).
 func (r *Reconciler) leave(ctx context.Context, set string) error {
 	r.Link.Leave()
+	r.Link.SetState(remote.State{}) // the next membership begins with what its ClusterSet says
 	ours, err := labels.NewRequirement(v1alpha1.LabelClusterSet, selection.Exists, nil)
 	if set != "" {
 		ours, err = labels.NewRequirement(v1alpha1.LabelClusterSet, selection.Equals, []string{set})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,8 +62,8 @@ type observed struct {
 	access   *clusterset.Access  // where the set says the link should lead; nil when it cannot
 	problem  *clusterset.Problem // why not
 	state    remote.State
-	answered bool // the leader's answer is on the announce, whether or not a beat has read it
-	held     bool // contributions of clusters that have not published again exist here
+	answered bool             // the leader's answer is on the announce, whether or not a beat has read it
+	awaited  sets.Set[string] // clusters that a hold waits for
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -116,7 +117,7 @@ func (r *Reconciler) observe(ctx context.Context) (observed, error) {
 		}
 		seen.answered = clusterset.ReadAnswer(announce).Seen
 	}
-	seen.held, err = r.holds(ctx, seen)
+	seen.awaited, err = r.awaited(ctx, seen)
 	return seen, err
 }
 

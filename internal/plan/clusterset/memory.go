@@ -111,11 +111,24 @@ func WriteMemory(memory v1alpha1.LeaderMemory) string {
 	return string(data)
 }
 
+// Acceptance is what an administrator says to end a hold: the UID of the leader's
+// ClusterSet. An upstream leader names none; there it is the time since when
+// withdrawals are held. Empty when there is no hold.
+func Acceptance(memory v1alpha1.LeaderMemory) string {
+	switch {
+	case memory.HoldSince == nil:
+		return ""
+	case memory.ClusterSetUID != "":
+		return string(memory.ClusterSetUID)
+	}
+	return memory.HoldSince.UTC().Format(time.RFC3339)
+}
+
 // Accepted tells whether an administrator has confirmed the common area as it
 // is now ("lockstep mc accept-leader").
 func Accepted(annotations map[string]string, memory v1alpha1.LeaderMemory) bool {
 	accepted := annotations[v1alpha1.AnnotationAcceptLeader]
-	return accepted != "" && accepted == string(memory.ClusterSetUID)
+	return accepted != "" && accepted == Acceptance(memory)
 }
 
 // Sighting is how a cluster's announce looked when a hold began.

@@ -142,10 +142,14 @@ func TestAcceptedNamesTheLeader(t *testing.T) {
 		memory      v1alpha1.LeaderMemory
 		want        bool
 	}{
-		"this one":                      {accept("set-uid"), memory("set-uid", 1), true},
-		"a former one":                  {accept("set-uid"), memory("other-uid", 1), false},
-		"nobody accepted":               {nil, memory("set-uid", 1), false},
-		"an empty word accepts nothing": {accept(""), v1alpha1.LeaderMemory{}, false},
+		"this one":                       {accept("set-uid"), memory("set-uid", 1, time.Hour), true},
+		"a former one":                   {accept("set-uid"), memory("other-uid", 1, time.Hour), false},
+		"nobody accepted":                {nil, memory("set-uid", 1, time.Hour), false},
+		"there is no hold":               {accept("set-uid"), memory("set-uid", 1), false},
+		"an empty word accepts nothing":  {accept(""), v1alpha1.LeaderMemory{}, false},
+		"upstream's leader has no name":  {accept("2030-01-02T11:00:00Z"), memory("", 1, time.Hour), true},
+		"and was accepted once before":   {accept("2030-01-02T11:00:00Z"), memory("", 1, time.Minute), false},
+		"a time does not stand for ours": {accept("2030-01-02T11:00:00Z"), memory("set-uid", 1, time.Hour), false},
 	} {
 		if got := clusterset.Accepted(tc.annotations, tc.memory); got != tc.want {
 			t.Errorf("%s: %v", name, got)

@@ -1,6 +1,7 @@
 package clusterset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type Pulse struct {
 	Problem  *Problem  // of the last try; nil when it succeeded
 	Answered bool      // the leader has answered on the announce
 	Held     bool      // withdrawals are held (LeaderRestored)
+	Awaited  string    // clusters that this waits for, "east, west"; empty when nobody can tell
 }
 
 // MemberStatus is the status of a member's ClusterSet (MEM-CS-6). Until a
@@ -73,7 +75,7 @@ func memberConditions(pulse Pulse, now time.Time, timeout time.Duration) (ready,
 		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, pulse.Problem.Reason, pulse.Problem.Message
 	case fresh && pulse.Held:
 		ready.Status, ready.Reason = corev1.ConditionTrue, ReasonLeaderRestored
-		ready.Message = "the common area went back to an earlier state, so nothing is withdrawn here until its members have published again; to accept it as it is, run \"lockstep mc accept-leader\""
+		ready.Message = fmt.Sprintf("the common area went back to an earlier state, so nothing is withdrawn here until everything of %s is published again; to accept it as it is, run \"lockstep mc accept-leader\"", cmp.Or(pulse.Awaited, "its members"))
 	case fresh:
 		ready.Status, ready.Message = corev1.ConditionTrue, ""
 	case !pulse.LastBeat.IsZero():

@@ -252,3 +252,15 @@ func TestLDR_CS_1_RefusedSetSaysWhy(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A hold can last; whom it waits for is the first question.
+func TestHoldNamesWhomItWaitsFor(t *testing.T) {
+	pulse := clusterset.Pulse{LastBeat: noon, Answered: true, Held: true}
+	for awaited, want := range map[string]string{"east, west": "everything of east, west is", "": "everything of its members is"} {
+		pulse.Awaited = awaited
+		message := clusterset.MemberStatus(memberSet(), pulse, noon, timeout).Conditions[0].Message
+		if !strings.Contains(message, want) || !strings.Contains(message, "lockstep mc accept-leader") {
+			t.Errorf("waiting for %q: %s", awaited, message)
+		}
+	}
+}
