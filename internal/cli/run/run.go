@@ -63,19 +63,19 @@ func newRole(streams genericiooptions.IOStreams, name, short string, run runner)
 			if err != nil {
 				return err
 			}
-			target, namespace, err := o.target()
+			target, err := o.target()
 			if err != nil {
 				return err
 			}
-			common := o.common(name, namespace, config, newLogger(streams, o.verbose))
-			common.Log.Info("Starting", "role", name, "namespace", namespace, "server", target.Host)
+			common := o.common(name, config, newLogger(streams, o.verbose))
+			common.Log.Info("Starting", "role", name, "namespace", o.namespace, "server", target.Host)
 			return run(cmd, o, config, common, target)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", "", "configuration file of kind MultiClusterConfig (required)")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster to serve; default $KUBECONFIG, else the Pod's own account")
-	flags.StringVarP(&o.namespace, "namespace", "n", os.Getenv("POD_NAMESPACE"), "Namespace to serve; default $POD_NAMESPACE, else that of the kubeconfig")
+	flags.StringVarP(&o.namespace, "namespace", "n", os.Getenv("POD_NAMESPACE"), "Namespace to serve; default $POD_NAMESPACE")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "log what only a developer wants to know as well")
 	flags.IntVar(&o.workers, "workers", 0, "Services handled at once, per loop; 0 means 8")
 	flags.BoolVar(&o.allowLoopback, "allow-loopback", envBool("LOCKSTEP_ALLOW_LOOPBACK"), "accept a leader on this machine itself")
@@ -90,27 +90,26 @@ func newRole(streams genericiooptions.IOStreams, name, short string, run runner)
 	return cmd
 }
 
-// target is the cluster to serve, and the Namespace if no flag named one.
-func (o options) target() (*rest.Config, string, error) {
+// target is the cluster to serve.
+func (o options) target() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules() // $KUBECONFIG, else ~/.kube/config
 	rules.ExplicitPath = o.kubeconfig
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil) // falls back to the Pod's own account
 	config, err := loader.ClientConfig()
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot find a cluster to serve: %w; set --kubeconfig or $KUBECONFIG, or run in a Pod", err)
+		return nil, fmt.Errorf("cannot find a cluster to serve: %w; set --kubeconfig or $KUBECONFIG, or run in a Pod", err)
 	}
-	namespace := o.namespace
-	if namespace == "" {
-		if namespace, _, err = loader.Namespace(); err != nil {
-			return nil, "", fmt.Errorf("cannot tell which Namespace to serve: %w; set --namespace", err)
-		}
+	// Not the kubeconfig's Namespace: a member that serves the wrong one finds no
+	// ClusterSet there, and would take back what the right one imported.
+	if o.namespace == "" {
+		return nil, exit.Usagef("no Namespace to serve is known; set --namespace, or $POD_NAMESPACE in a Pod")
 	}
-	return config, namespace, nil
+	return config, nil
 }
 
-func (o options) common(name, namespace string, config *v1alpha1.MultiClusterConfig, log logr.Logger) role.Options {
+func (o options) common(name string, config *v1alpha1.MultiClusterConfig, log logr.Logger) role.Options {
 	return role.Options{
-		Name: name, Namespace: namespace, Identity: identity(),
+		Name: name, Namespace: o.namespace, Identity: identity(),
 		HealthAddress: onPod(config.Health.HealthProbeBindAddress), MetricsAddress: onPod(config.Metrics.BindAddress),
 		PprofAddress:  onPod(o.pprofAddress),
 		IntervalScale: o.intervalScale, ClockOffset: o.clockOffset, Workers: o.workers, Log: log,

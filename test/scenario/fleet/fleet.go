@@ -133,7 +133,7 @@ func Found(t testing.TB, l *lab.Lab, name string, tune ...func(*leader.Options))
 		change(&opts)
 	}
 	f.Leader = &Controller{Cluster: cluster, Namespace: f.Area, ID: "leader", fleet: f}
-	f.Leader.run = func(ctx context.Context) error { return leader.Run(ctx, cluster.Config, opts) }
+	f.Leader.run = func(ctx context.Context) error { return leader.Run(ctx, as(cluster.Config, f.Area), opts) }
 	set := f.InstallLeader(t)
 	t.Cleanup(func() { cluster.Discard(t, set) })
 	return f
@@ -176,8 +176,19 @@ func (f *Fleet) Candidate(t testing.TB, cluster, id string, tune ...func(*member
 		change(&opts)
 	}
 	m := &Controller{Cluster: c, Namespace: namespace, ID: id, fleet: f}
-	m.run = func(ctx context.Context) error { return member.Run(ctx, c.Config, opts) }
+	m.run = func(ctx context.Context) error { return member.Run(ctx, as(c.Config, namespace), opts) }
 	return m
+}
+
+// as is the access of a controller's own ServiceAccount, so that a right that is
+// missing in the manifests is missing in tests as well.
+func as(admin *rest.Config, namespace string) *rest.Config {
+	config := rest.CopyConfig(admin)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + namespace + ":" + v1alpha1.ControllerServiceAccount,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+	}
+	return config
 }
 
 func options(t testing.TB, name, namespace string) role.Options {

@@ -10,7 +10,7 @@ import (
 
 // Ages of a heartbeat that mean something.
 const (
-	// expiry is when the leader's sweep deletes an announce and all its exports.
+	// expiry is when the sweep of an upstream leader deletes an announce and all its exports. Ours keeps them.
 	expiry = 24 * time.Hour
 	// nearExpiry leaves half a day to do something about it (UPG-CHK-8).
 	nearExpiry = 12 * time.Hour
@@ -42,7 +42,7 @@ func (p *page) checkClock(row Member) {
 	switch {
 	case ok && age > nearExpiry:
 		p.problem("UPG-CHK-8", fmt.Sprintf("member %q is about to lose its exports", row.ClusterID),
-			fmt.Sprintf("its last heartbeat is of %s; after %s the leader deletes them", row.beat(), short(expiry)),
+			fmt.Sprintf("its last heartbeat is of %s; an upstream leader deletes them after %s", row.beat(), short(expiry)),
 			p.revive(row))
 	case ok && age < -clusterset.BeatTimeout:
 		p.problem("UPG-CHK-8", fmt.Sprintf("the clock of member %q is ahead", row.ClusterID),
