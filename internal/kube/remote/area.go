@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -162,6 +163,7 @@ const (
 	indexTuple     = "tuple"
 	indexImported  = "importedService"
 	indexNamespace = "namespace"
+	indexNamed     = "named"
 )
 
 // Export is this member's ResourceExport of that name; nil when there is none.
@@ -208,26 +210,6 @@ func (a *Area) imports(ctx context.Context, options ...client.ListOption) ([]v1a
 	return list.Items, err
 }
 
-// Slices are the EndpointSlices of a tuple in the common area, of all clusters.
-// Empty when endpoints do not travel that way.
-func (a *Area) Slices(ctx context.Context, tuple types.NamespacedName) ([]discoveryv1.EndpointSlice, error) {
-	return a.listSlices(ctx, client.MatchingFields{indexTuple: tuple.String()})
-}
-
-// AllSlices are all EndpointSlices of the common area that belong to a tuple.
-func (a *Area) AllSlices(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
-	return a.listSlices(ctx)
-}
-
-func (a *Area) listSlices(ctx context.Context, options ...client.ListOption) ([]discoveryv1.EndpointSlice, error) {
-	if exchange := a.Exchange(); exchange == clusterset.ExchangeUnknown || exchange == clusterset.ExchangeWire {
-		return nil, nil
-	}
-	var list discoveryv1.EndpointSliceList
-	err := a.slices.cache.List(ctx, &list, append(options, client.InNamespace(a.Namespace))...)
-	return list.Items, err
-}
-
 // Announce is this member's announce as last seen; nil when there is none.
 func (a *Area) Announce(ctx context.Context) (*v1alpha1.MemberClusterAnnounce, error) {
 	announce := &v1alpha1.MemberClusterAnnounce{}
@@ -236,6 +218,18 @@ func (a *Area) Announce(ctx context.Context) (*v1alpha1.MemberClusterAnnounce, e
 		return nil, client.IgnoreNotFound(err)
 	}
 	return announce, nil
+}
+
+// InTheWayOf is the cluster and the Service that a slice of the common area has
+// its name from, when its labels say otherwise.
+func InTheWayOf(slice client.Object) (cluster string, tuple types.NamespacedName, ok bool) {
+	cluster, tuple, ok = identity.SliceOwner(slice.GetName())
+	labelled, _ := SliceTuple(slice)
+	return cluster, tuple, ok && (labelled != tuple || slice.GetLabels()[mcsv1beta1.LabelSourceCluster] != cluster)
+}
+
+func namedKey(cluster string, tuple types.NamespacedName) string {
+	return cluster + "/" + tuple.String()
 }
 
 // SliceTuple is the Service a slice of the common area belongs to.
@@ -265,13 +259,24 @@ func (a *Area) index(ctx context.Context) error {
 			return err
 		}
 	}
-	return a.slices.cache.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexTuple, func(object client.Object) []string {
-		tuple, ok := SliceTuple(object)
-		if !ok {
+	slices := func(owner func(client.Object) (string, bool)) client.IndexerFunc {
+		return func(object client.Object) []string {
+			if key, ok := owner(object); ok {
+				return []string{key}
+			}
 			return nil
 		}
-		return []string{tuple.String()}
-	})
+	}
+	return errors.Join(
+		a.slices.cache.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexTuple, slices(func(object client.Object) (string, bool) {
+			tuple, ok := SliceTuple(object)
+			return tuple.String(), ok
+		})),
+		a.slices.cache.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexNamed, slices(func(object client.Object) (string, bool) {
+			cluster, tuple, ok := InTheWayOf(object)
+			return namedKey(cluster, tuple), ok
+		})),
+	)
 }
 
 // partOf says which part of the area shows a kind.

@@ -102,6 +102,17 @@ func TestSliceNumbers(t *testing.T) {
 		if n, ok := identity.SliceNumber(name, "east", cart); n != tc.n || ok != tc.ok {
 			t.Errorf("%q gives %d, %t: %s", name, n, ok, tc.reason)
 		}
+		cluster, service, ok := identity.SliceOwner(name)
+		if wanted := tc.ok || name == "west.shop.cart.1" || name == "east.shop.cart2.1"; ok != wanted {
+			t.Errorf("%q has an owner: %t", name, ok)
+		} else if tc.ok && (cluster != "east" || service != cart) {
+			t.Errorf("%q belongs to %q of %q", name, service, cluster)
+		}
+	}
+	for name, want := range map[string]string{"antrea-mc-cart.east.3": "antrea-mc-cart", "antrea-mc-cart.3": "antrea-mc-cart", "cart-x7f2p": ""} {
+		if service, ok := identity.ImportedSliceOwner(name); ok != (want != "") || ok && service != want {
+			t.Errorf("%q belongs to %q (%t)", name, service, ok)
+		}
 	}
 	if n, ok := identity.ImportedSliceNumber("antrea-mc-cart.3", "antrea-mc-cart", ""); n != 3 || !ok {
 		t.Errorf("a slice without source cluster is not read back: %d, %t", n, ok)

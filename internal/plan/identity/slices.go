@@ -19,6 +19,17 @@ func SliceNumber(sliceName, cluster string, service types.NamespacedName) (n int
 	return number(sliceName, slicePrefix(cluster, service))
 }
 
+// SliceOwner reads cluster and Service back from a SliceName.
+func SliceOwner(sliceName string) (cluster string, service types.NamespacedName, ok bool) {
+	parts := strings.Split(sliceName, ".")
+	if len(parts) != 4 {
+		return "", types.NamespacedName{}, false
+	}
+	cluster, service = parts[0], types.NamespacedName{Namespace: parts[1], Name: parts[2]}
+	_, ok = SliceNumber(sliceName, cluster, service)
+	return cluster, service, ok
+}
+
 // ImportedSliceName names EndpointSlice n of a cluster beside the Service that
 // stands for the import: <imported service>.<cluster>.<n>. Endpoints whose
 // cluster nobody told (empty cluster) leave that part out.
@@ -30,6 +41,14 @@ func ImportedSliceName(importedService, cluster string, n int) string {
 // Service and cluster.
 func ImportedSliceNumber(sliceName, importedService, cluster string) (n int, ok bool) {
 	return number(sliceName, importedSlicePrefix(importedService, cluster))
+}
+
+// ImportedSliceOwner reads the imported Service back from an ImportedSliceName of
+// whatever cluster. Other names may have a dot as well: what it returns is only
+// where to look.
+func ImportedSliceOwner(sliceName string) (importedService string, ok bool) {
+	importedService, _, ok = strings.Cut(sliceName, ".")
+	return importedService, ok
 }
 
 func slicePrefix(cluster string, service types.NamespacedName) string {
