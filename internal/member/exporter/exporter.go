@@ -9,23 +9,17 @@ package exporter
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
@@ -46,18 +40,6 @@ type Reconciler struct {
 	// another cluster, of which no watch tells.
 	LookAgain time.Duration
 	Now       func() time.Time
-}
-
-// SetupWithManager registers the loop.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
-	return ctrl.NewControllerManagedBy(mgr).Named("exporter").WithOptions(options).
-		For(&mcsv1beta1.ServiceExport{}).
-		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
-		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.ofSlice)).
-		WatchesRawSource(r.Link.Watch(&v1alpha1.ResourceExport{}, r.ofExport)).
-		WatchesRawSource(r.Link.Watch(&discoveryv1.EndpointSlice{}, r.ofPublished)).
-		WatchesRawSource(r.Link.Moved(r.all)).
-		Complete(r)
 }
 
 // observed is what the plan depends on, and the area it was read from.
@@ -115,12 +97,6 @@ func (o observed) settle() {
 	o.area.Settle(o.session, o.Tuple)
 }
 
-// unpublishable: the leader's API server will not take it however often it is
-// tried. The other exports of this member are not to wait for that.
-func unpublishable(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
-}
-
 func leaving(export *v1alpha1.ResourceExport) bool {
 	return export != nil && !export.DeletionTimestamp.IsZero()
 }
@@ -148,24 +124,31 @@ func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (o
 
 func (o *observed) observeArea(ctx context.Context) (err error) {
 	o.session = o.area.Session()
+	view := o.area.View()
 	o.Connected, o.Cluster, o.Area = true, o.area.ClusterID, o.area.Namespace
-	o.Exchange = services.Exchange(o.area.Exchange())
+	o.Exchange = services.Exchange(view.Exchange)
 	if o.Published.Service, err = o.area.Export(ctx, identity.ServiceExportName(o.Cluster, o.Tuple)); err != nil {
 		return err
 	}
 	if o.Published.Endpoints, err = o.area.Export(ctx, identity.EndpointsExportName(o.Cluster, o.Tuple)); err != nil {
 		return err
 	}
-	slices, err := o.area.Slices(ctx, o.Tuple)
+	slices, err := view.Slices(ctx, o.Tuple)
+	if err != nil {
+		return err
+	}
 	for _, slice := range slices {
 		if slice.Labels[mcsv1beta1.LabelSourceCluster] == o.Cluster {
 			o.Published.Slices = append(o.Published.Slices, slice)
 		}
 	}
+	inTheWay, err := view.SlicesInTheWay(ctx, o.Tuple)
+	o.Published.Slices = append(o.Published.Slices, inTheWay...)
 	return err
 }
 
-// observePast reads the names of this export past the view of the area.
+// observePast reads the names of this export past the view of the area. Slices
+// need no such look: the area shows those of everybody.
 func (o *observed) observePast(ctx context.Context) (err error) {
 	read := func(name string) (*v1alpha1.ResourceExport, error) {
 		return local.Get[v1alpha1.ResourceExport](ctx, o.area.Direct, types.NamespacedName{Namespace: o.Area, Name: name})
@@ -246,26 +229,6 @@ func (r *Reconciler) report(ctx context.Context, seen observed, plan services.Ex
 	return nil
 }
 
-// failed says on the ServiceExport that the export did not reach the leader: it
-// was refused, or there was no answer, in which case what the leader took before
-// is still served. The error itself, which may change from try to try, is in the
-// log.
-func failed(conditions []metav1.Condition, server string, failure error) []metav1.Condition {
-	for i := range conditions {
-		c := &conditions[i]
-		switch {
-		case c.Type != string(mcsv1beta1.ServiceExportConditionReady):
-		case apierrors.ReasonForError(failure) != metav1.StatusReasonUnknown:
-			c.Status, c.Reason = metav1.ConditionFalse, string(mcsv1beta1.ServiceExportReasonFailed)
-			c.Message = fmt.Sprintf("the leader at %s refuses the export; the log of the member controller has its answer", server)
-		default:
-			c.Status, c.Reason = metav1.ConditionUnknown, string(mcsv1beta1.ServiceExportReasonPending)
-			c.Message = fmt.Sprintf("the leader at %s does not answer; the export is tried again", server)
-		}
-	}
-	return conditions
-}
-
 // tell repeats a change for the worse, or back to good, as an Event. That a new
 // export is as it should be is one Event, about Ready.
 func (r *Reconciler) tell(ctx context.Context, before, after *mcsv1beta1.ServiceExport) {
@@ -294,82 +257,4 @@ func condition(export *mcsv1beta1.ServiceExport, kind string) metav1.Condition {
 		}
 	}
 	return metav1.Condition{}
-}
-
-// ofSlice maps a local slice to the Service it belongs to, if that is exported.
-func (r *Reconciler) ofSlice(ctx context.Context, slice client.Object) []reconcile.Request {
-	name := types.NamespacedName{Namespace: slice.GetNamespace(), Name: slice.GetLabels()[discoveryv1.LabelServiceName]}
-	export, err := local.Get[mcsv1beta1.ServiceExport](ctx, r.Local, name)
-	if err != nil || export == nil {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: name}}
-}
-
-// ofExport maps an export of the common area to the Service it stands for, and
-// to those whose export would have the same name: they are told while it is in
-// their way, and take its place when it goes (MEM-SE-6).
-func (r *Reconciler) ofExport(ctx context.Context, object client.Object) []reconcile.Request {
-	spec := object.(*v1alpha1.ResourceExport).Spec
-	keys := sets.New[reconcile.Request]()
-	if spec.Kind == v1alpha1.KindService || spec.Kind == v1alpha1.KindEndpoints {
-		keys.Insert(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: spec.Namespace, Name: spec.Name}})
-	}
-	if joined, ok := identity.JoinedNameOf(object.GetName(), spec.ClusterID); ok {
-		meeting, err := local.ExportsJoined(ctx, r.Local, joined)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "Cannot list ServiceExports")
-		}
-		for i := range meeting {
-			keys.Insert(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&meeting[i])})
-		}
-	}
-	return keys.UnsortedList()
-}
-
-// ofPublished maps a slice of the common area to its tuple, if it is this member's.
-func (r *Reconciler) ofPublished(_ context.Context, slice client.Object) []reconcile.Request {
-	area := r.Link.Area()
-	tuple, ok := remote.SliceTuple(slice)
-	if !ok || area == nil || slice.GetLabels()[mcsv1beta1.LabelSourceCluster] != area.ClusterID {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: tuple}}
-}
-
-// all are the Services that are exported here, or published there: after the
-// link moved, each has to be compared before this member may say that its
-// exports are in the common area (MEM-ST-2).
-func (r *Reconciler) all(ctx context.Context, area *remote.Area) []reconcile.Request {
-	keys := sets.New[reconcile.Request]()
-	var exports mcsv1beta1.ServiceExportList
-	if err := r.Local.List(ctx, &exports); err != nil {
-		log.FromContext(ctx).Error(err, "Cannot list ServiceExports")
-		return nil
-	}
-	for _, export := range exports.Items {
-		keys.Insert(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&export)})
-	}
-	if !area.Ready() { // nowhere to compare with, but owners have to be told
-		return keys.UnsortedList()
-	}
-	published, err := area.Exports(ctx)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "Cannot list what this member has published")
-		return nil
-	}
-	for i := range published {
-		keys.Insert(r.ofExport(ctx, &published[i])...)
-	}
-	slices, err := area.AllSlices(ctx)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "Cannot list the slices this member has published")
-		return nil
-	}
-	for i := range slices {
-		keys.Insert(r.ofPublished(ctx, &slices[i])...)
-	}
-	requests := keys.UnsortedList()
-	area.Expect(requests)
-	return requests
 }

@@ -149,6 +149,31 @@ func TestPeerTakesOverWhatTheLeaderKept(t *testing.T) {
 	}
 }
 
+// A slice of somebody else has the name that the next slice would have.
+func TestForeignSlicesAreAvoidedAndLeftAlone(t *testing.T) {
+	foreign := areaSlice("east", 0, slicePorts("http:8080"), "10.9.9.9")
+	for name, labels := range map[string]map[string]string{
+		"without labels":                 nil,
+		"labelled as of another cluster": areaSlice("mars", 0, nil).Labels,
+	} {
+		t.Run(name, func(t *testing.T) {
+			foreign.Labels = labels
+			o := exporting(func(o *services.ExportObserved) { o.Published.Slices = []discoveryv1.EndpointSlice{foreign} })
+			changes := services.Export(o).Slices
+			equal(t, "the endpoints travel under another number", text(changes...), []string{"create east.shop.cart.1"})
+			equal(t, "addresses", addressesOf(changes[0].Desired), []string{"10.0.0.1"})
+			o = published(o)
+			equal(t, "then nothing is left to do", text(services.Export(o).Slices...), []string{})
+			o.Export = nil
+			equal(t, "and only ours is withdrawn", text(services.Export(o).Slices...), []string{"delete east.shop.cart.1"})
+			o = published(exporting())
+			o.Published.Slices = append(o.Published.Slices, foreign)
+			o.Published.Slices[0].Name = "east.shop.cart.1"
+			equal(t, "nothing moves when its name is free again", text(services.Export(o).Slices...), []string{})
+		})
+	}
+}
+
 func TestPlaceholderHasTheFamilyOfTheService(t *testing.T) {
 	o := exporting(func(o *services.ExportObserved) {
 		o.Slices = nil
