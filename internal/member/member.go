@@ -65,11 +65,15 @@ func assemble(ctx context.Context, config *rest.Config, options Options) (ctrl.M
 			return nil, err
 		}
 	}
-	return mgr, setup(mgr, link, uid, options)
+	return mgr, setup(ctx, mgr, link, uid, options)
 }
 
-func setup(mgr ctrl.Manager, link *remote.Link, uid string, options Options) error {
+func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string, options Options) error {
 	claims, err := role.ClaimsServed(mgr)
+	if err != nil {
+		return err
+	}
+	families, err := local.Families(ctx, mgr.GetAPIReader())
 	if err != nil {
 		return err
 	}
@@ -84,8 +88,9 @@ func setup(mgr ctrl.Manager, link *remote.Link, uid string, options Options) err
 			Local: mgr.GetClient(), Link: link, Events: recorder, Mode: options.Mode,
 			LookAgain: options.Scale(30 * time.Second), Now: options.Now,
 		}).SetupWithManager(mgr, options.Controller()),
-		(&importer.Reconciler{Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Link: link, Events: recorder, Now: options.Now}).
-			SetupWithManager(mgr, options.Controller()),
+		(&importer.Reconciler{
+			Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Families: families, Link: link, Events: recorder, Now: options.Now,
+		}).SetupWithManager(mgr, options.Controller()),
 	)
 }
 

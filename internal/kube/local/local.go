@@ -27,16 +27,25 @@ const (
 	// indexService finds EndpointSlices by the Service they belong to, whoever
 	// manages them.
 	indexService = "service"
+	// indexNamed finds EndpointSlices that have the name of an imported one of a
+	// Service but are not labelled for it, and so are in its way.
+	indexNamed = "named"
 	// indexJoined finds ServiceExports by identity.JoinedName.
 	indexJoined = "joinedName"
 )
 
-// Index prepares a cache for SlicesOf and ExportsJoined.
+// Index prepares a cache for SlicesOf, SlicesInTheWay and ExportsJoined.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return errors.Join(
 		indexer.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexService, func(object client.Object) []string {
 			if name := object.GetLabels()[discoveryv1.LabelServiceName]; name != "" {
 				return []string{name}
+			}
+			return nil
+		}),
+		indexer.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexNamed, func(object client.Object) []string {
+			if service, ok := InTheWayOf(object); ok {
+				return []string{service.Name}
 			}
 			return nil
 		}),
@@ -59,4 +68,19 @@ func SlicesOf(ctx context.Context, c client.Reader, service types.NamespacedName
 	var list discoveryv1.EndpointSliceList
 	err := c.List(ctx, &list, client.InNamespace(service.Namespace), client.MatchingFields{indexService: service.Name})
 	return list.Items, err
+}
+
+// SlicesInTheWay returns the EndpointSlices that have names of slices of an
+// imported Service without belonging to it.
+func SlicesInTheWay(ctx context.Context, c client.Reader, imported types.NamespacedName) ([]discoveryv1.EndpointSlice, error) {
+	var list discoveryv1.EndpointSliceList
+	err := c.List(ctx, &list, client.InNamespace(imported.Namespace), client.MatchingFields{indexNamed: imported.Name})
+	return list.Items, err
+}
+
+// InTheWayOf is the imported Service that an EndpointSlice is named after but
+// not labelled for.
+func InTheWayOf(slice client.Object) (imported types.NamespacedName, ok bool) {
+	name, ok := identity.ImportedSliceOwner(slice.GetName())
+	return types.NamespacedName{Namespace: slice.GetNamespace(), Name: name}, ok && slice.GetLabels()[discoveryv1.LabelServiceName] != name
 }

@@ -34,6 +34,8 @@ type Reconciler struct {
 	Local client.Client
 	// Uncached reads legacy Endpoints, a kind not worth a watch.
 	Uncached client.Reader
+	// Families this cluster supports; empty means unknown and restricts nothing.
+	Families []corev1.IPFamily
 	Link     *remote.Link
 	Events   events.EventRecorder
 	Now      func() time.Time
@@ -90,15 +92,19 @@ func (o observed) decidable(req ctrl.Request) bool { return o.area != nil && o.a
 
 func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (observed, error) {
 	area := r.Link.Area()
-	if !area.Ready() || area.Exchange() == clusterset.ExchangeUnknown {
+	if !area.Ready() {
+		return observed{}, nil
+	}
+	view := area.View()
+	if view.Exchange == clusterset.ExchangeUnknown {
 		return observed{}, nil
 	}
 	seen := observed{area: area, ImportObserved: services.ImportObserved{
-		Cluster: area.ClusterID, ClusterSet: area.ClusterSet, Tuple: tuple,
-		Wire: area.Exchange() == clusterset.ExchangeWire,
+		Cluster: area.ClusterID, ClusterSet: area.ClusterSet, Families: r.Families, Tuple: tuple,
+		Wire: view.Exchange == clusterset.ExchangeWire,
 		Hold: r.hold(),
 	}}
-	return seen, errors.Join(seen.observeArea(ctx), seen.observeLocal(ctx, r))
+	return seen, errors.Join(seen.observeArea(ctx, view), seen.observeLocal(ctx, r))
 }
 
 func (r *Reconciler) hold() services.Hold {
@@ -106,14 +112,14 @@ func (r *Reconciler) hold() services.Hold {
 	return services.Hold{Active: state.Memory.HoldSince != nil, Released: state.Released}
 }
 
-func (o *observed) observeArea(ctx context.Context) error {
+func (o *observed) observeArea(ctx context.Context, view remote.View) error {
 	imports, err := o.area.Imports(ctx, o.Tuple)
 	if err != nil {
 		return err
 	}
 	o.Import = choose(imports, v1alpha1.KindServiceImport, identity.ServiceImportName(o.Tuple))
 	o.EndpointsImport = choose(imports, v1alpha1.KindEndpoints, identity.EndpointsImportName(o.Tuple))
-	o.Remote, err = o.area.Slices(ctx, o.Tuple)
+	o.Remote, err = view.Slices(ctx, o.Tuple)
 	return err
 }
 
@@ -149,6 +155,11 @@ func (o *observed) observeLocal(ctx context.Context, r *Reconciler) error {
 	if o.Slices, err = local.SlicesOf(ctx, r.Local, imported); err != nil {
 		return err
 	}
+	inTheWay, err := local.SlicesInTheWay(ctx, r.Local, imported)
+	if err != nil {
+		return err
+	}
+	o.Slices = append(o.Slices, inTheWay...)
 	if o.Service != nil && o.Service.Labels[v1alpha1.LabelClusterSet] == "" {
 		// Somebody else made it; if that was an upstream importer, its Endpoints are there as well.
 		if o.Endpoints, err = local.Get[corev1.Endpoints](ctx, r.Uncached, imported); err != nil { //nolint:staticcheck // upstream still writes the deprecated kind

@@ -16,6 +16,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/local"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 )
 
@@ -61,8 +62,15 @@ func (r *Reconciler) ofService(ctx context.Context, service client.Object) []rec
 	return r.importsOf(ctx, client.ObjectKeyFromObject(service), service)
 }
 
+// ofSlice maps a slice to the import it belongs to, and to the one whose slice
+// has no place because of its name.
 func (r *Reconciler) ofSlice(ctx context.Context, slice client.Object) []reconcile.Request {
-	return r.importsOf(ctx, types.NamespacedName{Namespace: slice.GetNamespace(), Name: slice.GetLabels()[discoveryv1.LabelServiceName]}, slice)
+	found := r.importsOf(ctx, types.NamespacedName{Namespace: slice.GetNamespace(), Name: slice.GetLabels()[discoveryv1.LabelServiceName]}, slice)
+	imported, ok := local.InTheWayOf(slice)
+	if area := r.Link.Area(); ok && area.Ready() {
+		found = append(found, importedAs(ctx, area, imported)...)
+	}
+	return found
 }
 
 func (r *Reconciler) importsOf(ctx context.Context, service types.NamespacedName, object client.Object) []reconcile.Request {
@@ -77,10 +85,16 @@ func (r *Reconciler) importsOf(ctx context.Context, service types.NamespacedName
 	if own, err := area.Imports(ctx, service); err == nil && len(own) > 0 {
 		found = append(found, reconcile.Request{NamespacedName: service})
 	}
-	if imported, err := area.ImportsAs(ctx, service); err == nil && len(imported) > 0 {
-		found = append(found, request(imported[0].Spec.Namespace, imported[0].Spec.Name))
+	return append(found, importedAs(ctx, area, service)...)
+}
+
+// importedAs is the import whose Service has, or would have, that name.
+func importedAs(ctx context.Context, area *remote.Area, service types.NamespacedName) []reconcile.Request {
+	imported, err := area.ImportsAs(ctx, service)
+	if err != nil || len(imported) == 0 {
+		return nil
 	}
-	return found
+	return []reconcile.Request{request(imported[0].Spec.Namespace, imported[0].Spec.Name)}
 }
 
 // ofNamespace brings the imports of a Namespace that has just come (WK-52).

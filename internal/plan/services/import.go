@@ -42,8 +42,8 @@ type ImportObserved struct {
 	Endpoints *corev1.Endpoints
 	// ServiceImport is whatever is at the tuple's name.
 	ServiceImport *mcsv1beta1.ServiceImport
-	// Slices are the local ones labelled for the imported Service, or ours for
-	// the tuple.
+	// Slices are the local ones labelled for the imported Service, or with the
+	// name of a slice of ours for it.
 	Slices []discoveryv1.EndpointSlice
 	Hold   Hold
 }
