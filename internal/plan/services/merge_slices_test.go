@@ -10,7 +10,7 @@ import (
 
 // "south" is an upstream member: it publishes the wire's Endpoints only.
 func TestWK_45_SlicesStandForUpstreamEndpoints(t *testing.T) {
-	export := endpointsOf("south", "http:80", "10.96.0.1", "not an address", "127.0.0.1", "10.96.0.1")
+	export := endpointsOf("south", "http:80", "10.96.0.1", "not an address", "127.0.0.1", "0.0.0.0", "169.254.0.1", "224.0.0.1", "fe80::1%eth0", "10.96.0.1")
 	o := merging(exportOf("south", nil, "http:80"), export)
 	plan := services.Merge(o)
 	want := areaSlice("south", 0, slicePorts("http:80"), "10.96.0.1")
