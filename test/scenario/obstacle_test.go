@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,6 +113,33 @@ func TestForeignSliceAtAPublishedName(t *testing.T) {
 	a.east.Unexport(t, ns, "web")
 	a.west.AwaitNoImport(t, ns, "web")
 	untouched(t, a.Leader.Cluster, slice)
+}
+
+// The token of a member has lost a right: the owner of an export reads in the
+// leader's own words which, and what to do; the export goes on when it is back.
+func TestRefusedExportRepeatsTheLeadersWords(t *testing.T) {
+	f := fleet.New(t, clusters.Lab(t), "refused")
+	east := f.Member(t, "east")
+	ns := namespaceOf(t, east.Cluster)
+	role := &rbacv1.Role{}
+	verbs := func(change func([]string) []string) {
+		f.Leader.Change(t, named(role, f.Area, v1alpha1.MemberClusterRole), func() {
+			for i := range role.Rules {
+				if slices.Contains(role.Rules[i].Resources, "resourceexports") {
+					role.Rules[i].Verbs = change(role.Rules[i].Verbs)
+				}
+			}
+		})
+	}
+	verbs(func(v []string) []string { return slices.DeleteFunc(v, func(s string) bool { return s == "create" }) })
+	east.Service(t, ns, "web", ports, "10.57.22.1")
+	east.Export(t, ns, "web")
+	c := east.AwaitExport(t, ns, "web", taken, metav1.ConditionFalse, mcsv1beta1.ServiceExportReasonFailed)
+	if err := mentions(c.Message, "is forbidden", `cannot create resource "resourceexports"`, "lockstep mc create membertoken"); err != nil {
+		t.Error(err)
+	}
+	verbs(func(v []string) []string { return append(v, "create") })
+	east.AwaitExport(t, ns, "web", taken, metav1.ConditionTrue, mcsv1beta1.ServiceExportReasonExported)
 }
 
 // obstacle is a slice that somebody made, in the way by its name alone.
