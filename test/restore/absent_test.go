@@ -1,6 +1,8 @@
 package restore_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +50,13 @@ func TestAbsentMemberKeepsTheHold(t *testing.T) {
 	t.Run("a member restarted in the hold goes on with it", func(t *testing.T) {
 		p.west.Restart(whole)
 		awaitHeld(t, p.west)
+		fleet.Eventually(t, "west names whom it waits for", func() error {
+			set, err := p.west.ReadSet(t)
+			if err == nil && !strings.Contains(set.Status.Conditions[0].Message, "everything of east is published again") {
+				err = fmt.Errorf("it says %q", set.Status.Conditions[0].Message)
+			}
+			return err
+		})
 		fleet.Steadily(t, 3*time.Second, "west holds what east exported", func() error {
 			if memoryOf(t, p.west).HoldSince == nil {
 				return errEnded
