@@ -70,6 +70,7 @@ func TestRights(t *testing.T) {
 			mcs + "serviceexports/status":    "update",
 			"/namespaces":                    read,
 			"networking.k8s.io/servicecidrs": "get list",
+			mc + "clustersets":               "list",
 			"/events":                        "create patch",
 			"events.k8s.io/events":           "create patch",
 		}},

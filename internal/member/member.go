@@ -83,7 +83,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string,
 			Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Link: link, Events: recorder,
 			Namespace: options.Namespace, ClusterUID: uid, AllowLoopback: options.AllowLoopback, ClaimsServed: claims,
 			Timeout: options.Scale(clusterset.BeatTimeout), LookAgain: options.Scale(5 * time.Second), Now: options.Now,
-		}).SetupWithManager(mgr),
+		}).SetupWithManager(mgr, options.One()),
 		(&exporter.Reconciler{
 			Local: mgr.GetClient(), Link: link, Events: recorder, Mode: options.Mode,
 			LookAgain: options.Scale(30 * time.Second), Now: options.Now,

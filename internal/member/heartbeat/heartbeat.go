@@ -76,7 +76,9 @@ func (b *Beater) beat(parent context.Context) {
 		return
 	}
 	problem := problemOf(err, area.Access)
-	log.FromContext(ctx).Info("Heartbeat failed", "leader", area.LeaderID, "reason", problem.Reason, "error", err.Error())
+	if before := b.Link.State().Pulse.Problem; before == nil || *before != *problem { // once, not with every beat
+		log.FromContext(ctx).Info("Heartbeat failed", "leader", area.LeaderID, "reason", problem.Reason, "error", err.Error())
+	}
 	b.Link.Update(area, func(state *remote.State) { state.Pulse.Problem = problem })
 }
 
@@ -161,12 +163,12 @@ func (b *Beater) read(ctx context.Context, area *remote.Area) (*v1alpha1.MemberC
 }
 
 func (b *Beater) write(ctx context.Context, area *remote.Area, current, next *v1alpha1.MemberClusterAnnounce) error {
-	if current != nil && next.ResourceVersion == "" {
-		return fmt.Errorf("the leader is still withdrawing what this cluster exported before")
-	}
 	touch := next.Annotations[v1alpha1.AnnotationTouch]
 	b.wrote = append(b.wrote, touch) // before the try: an answer that is lost may still have been a write
 	if _, err := apply.Change(ctx, area.Direct, current, next); err != nil {
+		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
+			b.wrote = b.wrote[:len(b.wrote)-1] // the API server has said that it was none
+		}
 		return err
 	}
 	b.wrote = []string{touch}

@@ -54,7 +54,8 @@ func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
 	} else if err != nil {
 		return err
 	}
-	if seen.answered && !seen.state.Pulse.Answered {
+	withdrawing := seen.state.Pulse.Problem != nil && seen.state.Pulse.Problem.Reason == clusterset.ReasonWithdrawing
+	if seen.answered && !seen.state.Pulse.Answered || withdrawing && !seen.announced {
 		r.Link.Nudge() // the next beat would find it, but a person may be waiting
 	}
 	return nil

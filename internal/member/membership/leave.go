@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
@@ -37,20 +39,26 @@ func (r *Reconciler) depart(ctx context.Context, seen observed) error {
 	if area != nil {
 		access = &area.Access
 	}
-	if access != nil {
-		if err := withdraw(ctx, *access, area, r.ClusterUID, r.Timeout); err != nil {
-			problem := &clusterset.Problem{Reason: clusterset.ReasonLeaving, Message: fmt.Sprintf(
-				"what was imported here is gone, but the leader at %s has not accepted the withdrawal; it is tried again, and \"lockstep mc leave --force\" gives it up", access.Server)}
-			if reportErr := r.writeStatus(ctx, seen.set, clusterset.Pulse{Problem: problem}); reportErr != nil {
-				return reportErr
-			}
-			return err
+	// A leader that never answered has nothing to take back.
+	if met := clusterset.ReadMemory(seen.set.Annotations) != (v1alpha1.LeaderMemory{}); met || access != nil {
+		if err := r.withdraw(ctx, access, area); err != nil && met {
+			problem := &clusterset.Problem{Reason: clusterset.ReasonLeaving, Message: "what was imported here is gone, but the leader has not accepted the withdrawal" +
+				"; it is tried again as soon as the ClusterSet and its Secret lead there, and \"lockstep mc leave --force\" gives it up"}
+			return errors.Join(err, r.writeStatus(ctx, seen.set, clusterset.Pulse{Problem: problem}))
 		}
 	}
 	next := seen.set.DeepCopy()
 	controllerutil.RemoveFinalizer(next, v1alpha1.FinalizerLeave)
 	_, err := apply.Change(ctx, r.Local, seen.set, next)
 	return client.IgnoreNotFound(err)
+}
+
+// withdraw tells the leader that this member is gone.
+func (r *Reconciler) withdraw(ctx context.Context, access *clusterset.Access, former *remote.Area) error {
+	if access == nil {
+		return errors.New("cannot withdraw at the leader: its address or the credential for it is missing")
+	}
+	return withdraw(ctx, *access, former, r.ClusterUID, r.Timeout)
 }
 
 // withdraw deletes this member's announce; the leader then deletes all that the
@@ -81,19 +89,39 @@ func withdraw(parent context.Context, access clusterset.Access, former *remote.A
 	return nil
 }
 
-// leave deletes what importers made in this cluster: of one ClusterSet, or of
-// any when the name is empty. The label proves that it is ours (WK-25).
+// leaveAll deletes what an earlier membership imported, when there is none now
+// (MEM-ST-1). Memberships in other Namespaces of this cluster keep theirs.
+func (r *Reconciler) leaveAll(ctx context.Context) error {
+	var all v1alpha2.ClusterSetList
+	if err := r.Uncached.List(ctx, &all); err != nil {
+		return fmt.Errorf("cannot list the ClusterSets of this cluster: %w", err)
+	}
+	return r.remove(ctx, selection.NotIn, clusterset.Memberships(all))
+}
+
+// leave deletes what importers made in this cluster of one ClusterSet.
 func (r *Reconciler) leave(ctx context.Context, set string) error {
+	return r.remove(ctx, selection.In, []string{set})
+}
+
+// remove deletes what importers made, by the name of the ClusterSet on its
+// label. The label proves that it is ours (WK-25).
+func (r *Reconciler) remove(ctx context.Context, operator selection.Operator, names []string) error {
 	r.Link.Leave()
 	r.Link.SetState(remote.State{}) // the next membership begins with what its ClusterSet says
 	ours, err := labels.NewRequirement(v1alpha1.LabelClusterSet, selection.Exists, nil)
-	if set != "" {
-		ours, err = labels.NewRequirement(v1alpha1.LabelClusterSet, selection.Equals, []string{set})
-	}
 	if err != nil {
 		return err
 	}
-	selector := client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*ours)}
+	requirements := labels.Requirements{*ours}
+	if len(names) > 0 {
+		these, err := labels.NewRequirement(v1alpha1.LabelClusterSet, operator, names)
+		if err != nil {
+			return err
+		}
+		requirements = append(requirements, *these)
+	}
+	selector := client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(requirements...)}
 	for _, list := range []client.ObjectList{&mcsv1beta1.ServiceImportList{}, &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}} {
 		if err := r.deleteAll(ctx, list, selector); err != nil {
 			return err
@@ -107,7 +135,10 @@ func (r *Reconciler) deleteAll(ctx context.Context, list client.ObjectList, sele
 		return err
 	}
 	return apply.Each(list, func(object client.Object) error {
-		if err := r.Local.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+		// Exactly what was seen: a user may have made a Service of that name since.
+		uid, version := object.GetUID(), object.GetResourceVersion()
+		err := r.Local.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("cannot delete %T %q: %w", object, client.ObjectKeyFromObject(object), err)
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -25,7 +26,8 @@ import (
 // Reconciler has one key, its Namespace: a member belongs to one ClusterSet.
 type Reconciler struct {
 	Local client.Client
-	// Uncached reads ClusterClaims, a legacy kind not worth a watch.
+	// Uncached reads ClusterClaims, a legacy kind not worth a watch, and ClusterSets
+	// of other Namespaces, which matter only when there is none in this one.
 	Uncached client.Reader
 	Link     *remote.Link
 	Events   events.EventRecorder
@@ -41,11 +43,11 @@ type Reconciler struct {
 }
 
 // SetupWithManager registers the loop.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
 	key := reconcile.Request{}
 	key.Namespace = r.Namespace
 	one := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{key} }
-	return ctrl.NewControllerManagedBy(mgr).Named("membership").
+	return ctrl.NewControllerManagedBy(mgr).Named("membership").WithOptions(options).
 		Watches(&v1alpha2.ClusterSet{}, handler.EnqueueRequestsFromMapFunc(one)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(one)).
 		WatchesRawSource(startWith(key)).
@@ -56,14 +58,16 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // observed is what one pass depends on.
 type observed struct {
-	set      *v1alpha2.ClusterSet // the one that counts; nil when there is none
-	surplus  []*v1alpha2.ClusterSet
-	id       string
-	access   *clusterset.Access  // where the set says the link should lead; nil when it cannot
-	problem  *clusterset.Problem // why not
-	state    remote.State
-	answered bool             // the leader's answer is on the announce, whether or not a beat has read it
-	awaited  sets.Set[string] // clusters that a hold waits for
+	set     *v1alpha2.ClusterSet // the one that counts; nil when there is none
+	surplus []*v1alpha2.ClusterSet
+	id      string
+	access  *clusterset.Access  // where the set says the link should lead; nil when it cannot
+	problem *clusterset.Problem // why not
+	state   remote.State
+	// announced and answered are what the area shows now, whether or not a beat
+	// has read it.
+	announced, answered bool
+	awaited             sets.Set[string] // clusters that a hold waits for
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -74,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	switch {
 	case seen.set == nil:
-		err = r.leave(ctx, "")
+		err = r.leaveAll(ctx)
 	case !seen.set.DeletionTimestamp.IsZero():
 		err = r.depart(ctx, seen)
 	default:
@@ -90,12 +94,8 @@ func (r *Reconciler) observe(ctx context.Context) (observed, error) {
 	if err := r.Local.List(ctx, &list, client.InNamespace(r.Namespace)); err != nil {
 		return observed{}, err
 	}
-	sets := make([]*v1alpha2.ClusterSet, len(list.Items))
-	for i := range list.Items {
-		sets[i] = &list.Items[i]
-	}
 	seen := observed{state: r.Link.State()}
-	seen.set, seen.surplus = clusterset.Serving(sets)
+	seen.set, seen.surplus = clusterset.ServingOf(list)
 	if seen.set == nil {
 		return seen, nil
 	}
@@ -115,7 +115,7 @@ func (r *Reconciler) observe(ctx context.Context) (observed, error) {
 		if err != nil {
 			return observed{}, err
 		}
-		seen.answered = clusterset.ReadAnswer(announce).Seen
+		seen.announced, seen.answered = announce != nil, clusterset.ReadAnswer(announce).Seen
 	}
 	seen.awaited, err = r.awaited(ctx, seen)
 	return seen, err

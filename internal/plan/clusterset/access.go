@@ -66,6 +66,8 @@ const (
 	ReasonIDInUse = "ClusterIDInUse"
 	// ReasonSecondClusterSet: another ClusterSet in the Namespace is older.
 	ReasonSecondClusterSet = "SecondClusterSet"
+	// ReasonWithdrawing: an earlier membership under this ID is still being undone.
+	ReasonWithdrawing = "Withdrawing"
 	// ReasonWaitingForLeader: announced, but the leader has not answered.
 	ReasonWaitingForLeader = "WaitingForLeader"
 	// ReasonLeaderRestored: the common area went back in time; withdrawals are held.
@@ -96,6 +98,18 @@ func ServingOf(list v1alpha2.ClusterSetList) (serving *v1alpha2.ClusterSet, surp
 		sets[i] = &list.Items[i]
 	}
 	return Serving(sets)
+}
+
+// Memberships are the names of the ClusterSets that some Namespace of this cluster
+// takes part in as a member, which the leader's own form does not say.
+func Memberships(list v1alpha2.ClusterSetList) []string {
+	var names []string
+	for _, set := range list.Items {
+		if len(set.Spec.Leaders) > 0 && set.Spec.Leaders[0].Server != "" {
+			names = append(names, set.Name)
+		}
+	}
+	return names
 }
 
 // ResolveID returns the cluster ID of a set: its own, else the one of the legacy

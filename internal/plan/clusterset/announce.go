@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 )
 
 // AnnounceObserved is what one heartbeat may depend on.
@@ -33,8 +34,12 @@ func PlanAnnounce(o AnnounceObserved) (*v1alpha1.MemberClusterAnnounce, *Problem
 				o.Access.ClusterID, o.Access.ClusterSet)}
 		}
 	}
-	if o.Announce == nil || !o.Announce.DeletionTimestamp.IsZero() {
+	if o.Announce == nil {
 		return newAnnounce(o), nil
+	}
+	if !o.Announce.DeletionTimestamp.IsZero() {
+		return nil, &Problem{ReasonWithdrawing, fmt.Sprintf(
+			"the leader is still withdrawing what cluster %q exported before; it joins by itself when that is done, which needs the leader controller to run", o.Access.ClusterID)}
 	}
 	next := o.Announce.DeepCopy()
 	next.ClusterID, next.ClusterSetID, next.LeaderClusterID = o.Access.ClusterID, o.Access.ClusterSet, o.Access.LeaderID
@@ -46,7 +51,7 @@ func PlanAnnounce(o AnnounceObserved) (*v1alpha1.MemberClusterAnnounce, *Problem
 // newAnnounce has no touch-ts: on the wire the first beat is the creation.
 func newAnnounce(o AnnounceObserved) *v1alpha1.MemberClusterAnnounce {
 	a := &v1alpha1.MemberClusterAnnounce{
-		ObjectMeta:      metav1.ObjectMeta{Name: "member-announce-from-" + o.Access.ClusterID, Namespace: o.Access.Namespace},
+		ObjectMeta:      metav1.ObjectMeta{Name: identity.AnnounceName(o.Access.ClusterID), Namespace: o.Access.Namespace},
 		ClusterID:       o.Access.ClusterID,
 		ClusterSetID:    o.Access.ClusterSet,
 		LeaderClusterID: o.Access.LeaderID,

@@ -71,13 +71,15 @@ func TestMEM_CS_3_PublishedIsSaidWhileItIsSo(t *testing.T) {
 }
 
 // An announce that is being deleted cannot be revived: the leader is taking
-// back what hangs on it. The plan asks for a new one, which is refused until it
-// is gone, and is told by its missing resource version.
-func TestWK_1_DeletedAnnounceIsMadeAnew(t *testing.T) {
+// back what hangs on it. The member waits, and says so.
+func TestWK_1_DeletedAnnounceIsWaitedFor(t *testing.T) {
 	dying := announce("east", 0, deleted)
 	got, problem := clusterset.PlanAnnounce(observed(&dying))
-	if problem != nil || got.ResourceVersion != "" || got.DeletionTimestamp != nil {
+	if got != nil || problem == nil || problem.Reason != clusterset.ReasonWithdrawing {
 		t.Errorf("got %+v, problem %+v", got, problem)
+	}
+	if got, problem := clusterset.PlanAnnounce(observed(nil)); problem != nil || got.ResourceVersion != "" {
+		t.Errorf("when it is gone: got %+v, problem %+v", got, problem)
 	}
 }
 
