@@ -14,6 +14,7 @@ import (
 	"github.com/lockstep-dev/lockstep/bench/internal/machine"
 	"github.com/lockstep-dev/lockstep/bench/internal/report"
 	"github.com/lockstep-dev/lockstep/bench/internal/stage"
+	"github.com/lockstep-dev/lockstep/bench/internal/watches"
 )
 
 // Options of the experiment.
@@ -36,6 +37,9 @@ const quiet = 3 * time.Second
 
 // patience with a ClusterSet that comes to rest, or with a thousand exports.
 const patience = 5 * time.Minute
+
+// maxAgain is how often a trial is begun again whose watches did not last.
+const maxAgain = 3
 
 // manner is how a controller ends.
 type manner string
@@ -101,6 +105,10 @@ func Measure(ctx context.Context, s *stage.Stage, o Options) (result report.Resu
 		}
 		for n, a := range attempts {
 			trial, err := b.try(ctx, a, fmt.Sprintf("fresh-%d-%d", i, n))
+			for again := 1; errors.Is(err, watches.ErrEnded) && again <= maxAgain; again++ {
+				result.Notes = append(result.Notes, fmt.Sprintf("Run %d, %s was begun again: %v.", i+1, a, err))
+				trial, err = b.try(ctx, a, fmt.Sprintf("fresh-%d-%d-%d", i, n, again))
+			}
 			if err != nil {
 				return result, fmt.Errorf("run %d, %s: %w", i+1, a, err)
 			}
@@ -109,7 +117,7 @@ func Measure(ctx context.Context, s *stage.Stage, o Options) (result report.Resu
 			fmt.Fprintf(o.Progress, "P10 run %d of %d: %s\n", i+1, o.Runs, trial)
 		}
 	}
-	result.Rows, result.Notes, result.Raw = rows(trials), notes(trials, o.Imports), trials
+	result.Rows, result.Notes, result.Raw = rows(trials), append(notes(trials, o.Imports), result.Notes...), trials
 	return result, nil
 }
 

@@ -53,6 +53,7 @@ func (b *bench) try(ctx context.Context, a attempt, fresh string) (t Trial, err 
 	if err := b.East.Serve(ctx, fresh); err != nil {
 		return t, err
 	}
+	defer func() { err = errors.Join(err, b.Unexport(ctx, b.East, fresh), b.East.Retire(ctx, fresh)) }()
 	if err := b.settle(ctx); err != nil {
 		return t, err
 	}
@@ -73,10 +74,7 @@ func (b *bench) try(ctx context.Context, a attempt, fresh string) (t Trial, err 
 		return t, err
 	}
 	t.Lost, t.Counts, t.Unwanted, t.Seconds = lost, window.Counts, window.unwanted, window.seconds
-	if err := b.Unexport(ctx, b.East, fresh); err != nil {
-		return t, err
-	}
-	return t, b.East.Retire(ctx, fresh)
+	return t, nil
 }
 
 // strike ends the active replica and exports a Service the moment it is gone:

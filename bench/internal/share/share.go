@@ -20,6 +20,7 @@ import (
 	"github.com/lockstep-dev/lockstep/bench/internal/machine"
 	"github.com/lockstep-dev/lockstep/bench/internal/report"
 	"github.com/lockstep-dev/lockstep/bench/internal/stage"
+	"github.com/lockstep-dev/lockstep/bench/internal/watches"
 )
 
 // Options of the experiment.
@@ -41,6 +42,8 @@ const (
 	rest = 50 * time.Millisecond
 	// patience with one export.
 	patience = time.Minute
+	// maxAgain is how often a run is begun again whose watches did not last.
+	maxAgain = 3
 )
 
 // Trip is one export. All times are milliseconds since the request that created
@@ -81,6 +84,10 @@ func Measure(ctx context.Context, s *stage.Stage, o Options) (report.Result, err
 			profiles = o.Profiles
 		}
 		run, err := once(ctx, s, fmt.Sprintf("p1-%d", i), o.Exports, profiles)
+		for again := 1; errors.Is(err, watches.ErrEnded) && again <= maxAgain; again++ {
+			result.Notes = append(result.Notes, fmt.Sprintf("Run %d was begun again: %v.", i+1, err))
+			run, err = once(ctx, s, fmt.Sprintf("p1-%d-%d", i, again), o.Exports, profiles)
+		}
 		if err != nil {
 			return result, fmt.Errorf("run %d: %w", i+1, err)
 		}
@@ -98,6 +105,7 @@ func once(ctx context.Context, s *stage.Stage, prefix string, exports int, profi
 	if err := s.East.Serve(ctx, names...); err != nil {
 		return run, err
 	}
+	defer func() { err = errors.Join(err, tidy(ctx, s, names)) }()
 	book, err := arrival.Open(ctx, arrival.Road(s)...)
 	if err != nil {
 		return run, err
@@ -128,7 +136,7 @@ func once(ctx context.Context, s *stage.Stage, prefix string, exports int, profi
 		return run, err
 	}
 	run.CPU = stage.Spent(before, after)
-	return run, errors.Join(profiling.Wait(), clear(ctx, s, names))
+	return run, profiling.Wait()
 }
 
 // travel exports one Service and follows it to the end of its road, then
@@ -180,8 +188,8 @@ func floor(ctx context.Context, c *stage.Cluster, namespace, name string) (float
 	return figure.Milliseconds(time.Since(begun)), err
 }
 
-// clear leaves the ClusterSet as it was before the run.
-func clear(ctx context.Context, s *stage.Stage, names []string) error {
+// tidy leaves the ClusterSet as it was before the run.
+func tidy(ctx context.Context, s *stage.Stage, names []string) error {
 	for namespace, c := range map[string]*stage.Cluster{stage.Area: s.Leader, stage.Namespace: s.West} {
 		err := c.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(namespace), client.MatchingLabels(floorLabels))
 		if err != nil {

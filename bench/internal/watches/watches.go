@@ -15,6 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// ErrEnded is the kind of all faults of a Set. An API server ends a watch whose
+// client does not keep up, which happens on a machine that is busy with other
+// things; the measurement can be repeated.
+var ErrEnded = errors.New("a watch ended too early")
+
 // Set is a group of watches. Its zero value is not usable; see New.
 type Set struct {
 	ctx    context.Context
@@ -48,7 +53,7 @@ func (s *Set) Add(c client.WithWatch, namespace string, list client.ObjectList, 
 	s.work.Go(func() {
 		defer w.Stop()
 		if err := follow(s.ctx, w, hear); err != nil {
-			s.fail(fmt.Errorf("the watch of %T ended: %w", list, err))
+			s.fail(fmt.Errorf("%w: of %T: %w", ErrEnded, list, err))
 		}
 	})
 	return nil
