@@ -44,6 +44,7 @@ type Area struct {
 
 	mu       sync.Mutex
 	exchange clusterset.Exchange
+	admitted bool
 }
 
 // part is one group of caches and whether they hold the world yet.
@@ -130,6 +131,15 @@ func (a *Area) Ready() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.facts.synced
+}
+
+// Admitted tells whether the announce in the area is this cluster's, as the last
+// heartbeat found it. Until then what was published under the cluster ID may be
+// another cluster's, and is nothing to write to or to withdraw.
+func (a *Area) Admitted() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.admitted
 }
 
 // Exchange is how endpoints travel, as far as they can be read already: unknown

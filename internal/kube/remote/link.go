@@ -166,6 +166,25 @@ func (l *Link) end() (led bool) {
 // does not lead to any more.
 func (a *Area) Settled(ctx context.Context) error { return a.gate.wait(ctx) }
 
+// Admit tells the link whether the announce in an area is this cluster's.
+func (l *Link) Admit(area *Area, admitted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.area != area {
+		return
+	}
+	area.mu.Lock()
+	changed := area.admitted != admitted
+	area.admitted = admitted
+	if changed {
+		area.ledger.close() // what was not compared does not count
+	}
+	area.mu.Unlock()
+	if changed && area.Ready() {
+		l.work.Go(func() { l.moved(area) })
+	}
+}
+
 // Answer tells the link what the leader of an area said on the announce. Slices
 // are watched from the moment an own leader is known.
 func (l *Link) Answer(area *Area, answer clusterset.LeaderAnswer) {

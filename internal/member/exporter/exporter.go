@@ -107,7 +107,7 @@ func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (o
 	if seen.Export, err = local.Get[mcsv1beta1.ServiceExport](ctx, r.Local, tuple); err != nil {
 		return seen, err
 	}
-	if seen.area.Ready() {
+	if seen.area.Ready() && seen.area.Admitted() {
 		if err := seen.observeArea(ctx); err != nil {
 			return seen, err
 		}

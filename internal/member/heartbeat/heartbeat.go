@@ -99,12 +99,14 @@ func (b *Beater) exchange(ctx context.Context, area *remote.Area) error {
 		Access: area.Access, ClusterUID: b.ClusterUID, Announce: announce, Published: area.Published(), Now: b.Now(),
 	})
 	if problem != nil {
+		b.Link.Admit(area, false)
 		b.Link.Update(area, func(state *remote.State) { state.Pulse.Problem = problem })
 		return nil
 	}
 	if err := b.write(ctx, area, announce, next); err != nil {
 		return err
 	}
+	b.Link.Admit(area, true)
 	b.Link.Answer(area, answer)
 	b.Link.Update(area, func(state *remote.State) {
 		state.Pulse = clusterset.Pulse{LastBeat: b.Now(), Answered: answer.Seen, Held: state.Memory.HoldSince != nil}
