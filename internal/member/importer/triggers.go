@@ -18,6 +18,7 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/kube/local"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 )
 
 // SetupWithManager registers the loop. Every kind that observe reads is watched,
@@ -130,22 +131,34 @@ func (r *Reconciler) all(ctx context.Context, area *remote.Area) []reconcile.Req
 	for i := range imports {
 		keys.Insert(ofImport(ctx, &imports[i])...)
 	}
-	ours := client.HasLabels{v1alpha1.LabelClusterSet}
 	var made mcsv1beta1.ServiceImportList
-	var behind corev1.ServiceList
-	if err := r.Local.List(ctx, &made, ours); err != nil {
+	if err := r.Local.List(ctx, &made, client.HasLabels{v1alpha1.LabelClusterSet}); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot list ServiceImports")
-		return nil
-	}
-	if err := r.Local.List(ctx, &behind, ours); err != nil {
-		log.FromContext(ctx).Error(err, "Cannot list imported Services")
 		return nil
 	}
 	for _, item := range made.Items {
 		keys.Insert(request(item.Namespace, item.Name))
 	}
-	for i := range behind.Items {
-		keys.Insert(r.importsOf(ctx, client.ObjectKeyFromObject(&behind.Items[i]), &behind.Items[i])...)
+	var services corev1.ServiceList
+	if err := r.Local.List(ctx, &services); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list imported Services")
+		return nil
+	}
+	for i := range services.Items {
+		keys.Insert(r.madeOf(ctx, &services.Items[i])...)
 	}
 	return keys.UnsortedList()
+}
+
+// madeOf are the imports that a Service was made from, by us or by upstream's
+// importer, whose mark is an annotation.
+func (r *Reconciler) madeOf(ctx context.Context, service *corev1.Service) []reconcile.Request {
+	if service.Labels[v1alpha1.LabelClusterSet] != "" {
+		return r.importsOf(ctx, client.ObjectKeyFromObject(service), service)
+	}
+	name, ok := identity.NameOfImported(service.Name)
+	if _, marked := service.Annotations[v1alpha1.AnnotationImportedService]; !ok || !marked {
+		return nil
+	}
+	return []reconcile.Request{request(service.Namespace, name)}
 }

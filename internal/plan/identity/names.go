@@ -65,6 +65,12 @@ const (
 	hashDigits = 8
 )
 
+// NameOfImported reads back the name of an import whose Service was not
+// shortened, as none of upstream's is.
+func NameOfImported(service string) (name string, ok bool) {
+	return strings.CutPrefix(service, importedPrefix)
+}
+
 // ImportedServiceName names the Service that stands for an import of this name
 // in the same namespace: antrea-mc-<name>.
 //
