@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,8 +43,8 @@ func TestMEM_RI_1_ImportsAreFollowedByTheirTuple(t *testing.T) {
 	for _, m := range []*fleet.Controller{a.east, a.west} {
 		fleet.Eventually(t, "the new port is in "+m.Name, func() error {
 			seen, err := m.Import(t, ns, "web")
-			if err != nil {
-				return err
+			if err != nil || seen.Import == nil || seen.Service == nil {
+				return fmt.Errorf("import %v, Service %v, %w", seen.Import, seen.Service, err)
 			}
 			if diff := cmp.Diff(offered.Spec.ServiceImport.Spec.Ports, seen.Import.Spec.Ports); diff != "" {
 				return errors.New(diff)
@@ -109,18 +110,7 @@ func TestMEM_RI_2_ForeignServiceIsNotOverwritten(t *testing.T) {
 	a.east.Export(t, ns, "web")
 	a.east.AwaitImport(t, ns, "web", map[string][]string{"east": {"10.50.12.2"}})
 
-	fleet.Eventually(t, "an Event about the Service", func() error {
-		var list eventsv1.EventList
-		if err := a.west.List(t.Context(), &list, client.InNamespace(ns)); err != nil {
-			return err
-		}
-		for _, e := range list.Items {
-			if e.Regarding.Name == "antrea-mc-web" && e.Reason == "ImportRefused" {
-				return nil
-			}
-		}
-		return fmt.Errorf("the Events are %+v", list.Items)
-	})
+	fleet.Eventually(t, "an Event about the Service", func() error { return eventAbout(t, a.west.Cluster, ns, "Service", "ImportRefused") })
 	seen, err := a.west.Import(t, ns, "web")
 	if err != nil {
 		t.Fatal(err)
@@ -204,6 +194,67 @@ func TestMEM_RI_6_ExporterImportsItsOwn(t *testing.T) {
 	a.east.AwaitImport(t, ns, "web", map[string][]string{"east": {"10.50.15.3"}, "west": {"10.50.15.2"}})
 	a.east.Unexport(t, ns, "web")
 	a.east.AwaitImport(t, ns, "web", map[string][]string{"west": {"10.50.15.2"}})
+}
+
+// A ServiceImport and an EndpointSlice that others made under names of an import
+// are not written to; the rest of the import is there, and the clash is told.
+func TestWK_25_ObjectsOfOthersAreNotTouched(t *testing.T) {
+	a, ns := together(t)
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "antrea-mc-web.east.0", Namespace: ns, Labels: map[string]string{discoveryv1.LabelManagedBy: "another-implementation"}},
+		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{},
+	}
+	a.west.Make(t, slice)
+	imported := &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Name: "cart", Namespace: ns},
+		Spec:       mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: []mcsv1beta1.ServicePort{}, IPs: []string{"10.250.0.2"}},
+	}
+	a.west.Make(t, imported)
+	theirs := foreign{[]client.Object{slice, imported}}
+	address := map[string]string{}
+	for _, name := range []string{"web", "cart"} {
+		address[name] = a.east.Service(t, ns, name, ports, "10.50.19.1").Spec.ClusterIP
+		a.east.Export(t, ns, name)
+	}
+	fleet.Eventually(t, "the Service of the clashing ServiceImport is there", func() error {
+		seen, err := a.west.Import(t, ns, "cart")
+		if err != nil || seen.Service == nil || !slices.Equal(seen.Ready["east"], []string{address["cart"]}) {
+			return fmt.Errorf("Service %v, ready %v, %w", seen.Service, seen.Ready, err)
+		}
+		return nil
+	})
+	a.west.AwaitImport(t, ns, "web", map[string][]string{}) // without the part whose slice is taken
+	for _, kind := range []string{"ServiceImport", "EndpointSlice"} {
+		fleet.Eventually(t, "an Event about the "+kind, func() error { return eventAbout(t, a.west.Cluster, ns, kind, "ImportRefused") })
+	}
+	a.east.Unexport(t, ns, "cart")
+	fleet.Eventually(t, "the end of the import takes what is ours", func() error {
+		seen, err := a.west.Import(t, ns, "cart")
+		if err != nil || seen.Service != nil || len(seen.Slices) > 0 {
+			return fmt.Errorf("Service %v, %d slices, %w", seen.Service, len(seen.Slices), err)
+		}
+		return nil
+	})
+	theirs.untouched(t, a.west.Cluster)
+
+	if err := a.west.Delete(t.Context(), slice); err != nil {
+		t.Fatal(err)
+	}
+	a.west.AwaitImport(t, ns, "web", map[string][]string{"east": {address["web"]}})
+}
+
+// eventAbout looks for an Event on some object of a kind.
+func eventAbout(t *testing.T, c *fleet.Cluster, ns, kind, reason string) error {
+	var list eventsv1.EventList
+	if err := c.List(t.Context(), &list, client.InNamespace(ns)); err != nil {
+		return err
+	}
+	for _, e := range list.Items {
+		if e.Regarding.Kind == kind && e.Reason == reason {
+			return nil
+		}
+	}
+	return fmt.Errorf("the Events are %+v", list.Items)
 }
 
 // An administrator limits an import to some members; the leader keeps that, and

@@ -300,13 +300,14 @@ func TestLDR_GC_2_LeavingMember(t *testing.T) {
 		}
 		return nil
 	})
-	// Its announce carries a name that is not made of its ID.
+	// Its announce carries a name that is not made of its ID, and the finalizer of
+	// a leader that did not mind.
 	misnamed, err := a.Announce(t, "quay")
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.Leader.Discard(t, misnamed.DeepCopy())
-	misnamed.ObjectMeta = metav1.ObjectMeta{Name: "member-announce-from-quay-of-old", Namespace: a.Area}
+	misnamed.ObjectMeta = metav1.ObjectMeta{Name: "member-announce-from-quay-of-old", Namespace: a.Area, Finalizers: misnamed.Finalizers}
 	a.Leader.Make(t, misnamed)
 	t.Cleanup(func() { a.Leader.Discard(t, misnamed) })
 
@@ -337,6 +338,65 @@ func TestLDR_GC_2_LeavingMember(t *testing.T) {
 	if err := a.Leader.Get(t.Context(), client.ObjectKeyFromObject(admin), admin); err != nil || !admin.DeletionTimestamp.IsZero() {
 		t.Errorf("an administrator's export: %v, deleted at %v", err, admin.DeletionTimestamp)
 	}
+}
+
+// Any announce of the ClusterSet is answered by the leader's finalizer, which is
+// put back when somebody takes it off; an own member also gets the leader's
+// stamp. Announces of another ClusterSet are nobody's business.
+func TestLDR_MS_1_AnnouncesAreAnswered(t *testing.T) {
+	t.Parallel()
+	a := standing.Get(t, clusters.Lab(t))
+	finalizer := "memberclusterannounce.finalizer.antrea.io/"
+	answered := func(id string, stamped bool) {
+		t.Helper()
+		fleet.Eventually(t, id+" is answered", func() error {
+			announce, err := a.Announce(t, id)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(announce.Finalizers, finalizer+id) || (announce.Annotations[v1alpha1.AnnotationLeader] != "") != stamped {
+				return fmt.Errorf("finalizers %v, annotations %v", announce.Finalizers, announce.Annotations)
+			}
+			return nil
+		})
+	}
+	answered("east", true)
+	quay := a.Upstream(t, "quay-ms1")
+	answered(quay.ID, false)
+	announce, err := a.Announce(t, quay.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Leader.Change(t, announce, func() { announce.Finalizers = nil })
+	answered(quay.ID, false)
+	status := func() error {
+		set, err := a.Leader.ReadSet(t)
+		if err != nil {
+			return err
+		}
+		for _, s := range set.Status.ClusterStatuses {
+			if s.ClusterID == quay.ID && s.Conditions[0].Reason == "Connected" {
+				return nil
+			}
+		}
+		return fmt.Errorf("the status is %+v", set.Status)
+	}
+	quay.Beat(t)
+	fleet.Eventually(t, "a sign of life makes it ready", status)
+
+	strange := &v1alpha1.MemberClusterAnnounce{
+		ObjectMeta: metav1.ObjectMeta{Name: "member-announce-from-stranger", Namespace: a.Area},
+		ClusterID:  "stranger", ClusterSetID: "another-set", LeaderClusterID: "leader",
+	}
+	a.Leader.Make(t, strange)
+	t.Cleanup(func() { a.Leader.Discard(t, strange) })
+	fleet.Steadily(t, 500*time.Millisecond, "that of another set is not", func() error {
+		now, err := a.Announce(t, "stranger")
+		if err != nil || len(now.Finalizers) > 0 {
+			return fmt.Errorf("finalizers %v, %w", now.Finalizers, err)
+		}
+		return nil
+	})
 }
 
 // No traffic goes to endpoints of a cluster whose Service was refused, nor to a

@@ -127,16 +127,26 @@ func New(t testing.TB, l *lab.Lab, name string) *Fleet {
 func Found(t testing.TB, l *lab.Lab, name string, tune ...func(*leader.Options)) *Fleet {
 	t.Helper()
 	f := &Fleet{Name: name, Area: "area-" + name, Lab: l}
-	cluster := Open(t, l, "leader")
+	f.Leader = f.leader(t, Open(t, l, "leader"), tune...)
+	set := f.InstallLeader(t)
+	t.Cleanup(func() { f.Leader.Discard(t, set) })
+	return f
+}
+
+// Replica is another leader controller of the fleet. It is not started.
+func (f *Fleet) Replica(t testing.TB, tune ...func(*leader.Options)) *Controller {
+	t.Helper()
+	return f.leader(t, f.Leader.Cluster, tune...)
+}
+
+func (f *Fleet) leader(t testing.TB, cluster *Cluster, tune ...func(*leader.Options)) *Controller {
+	t.Helper()
 	opts := leader.Options{Options: options(t, "leader", f.Area)}
 	for _, change := range tune {
 		change(&opts)
 	}
-	f.Leader = &Controller{Cluster: cluster, Namespace: f.Area, ID: "leader", fleet: f}
-	f.Leader.run = func(ctx context.Context) error { return leader.Run(ctx, as(cluster.Config, f.Area), opts) }
-	set := f.InstallLeader(t)
-	t.Cleanup(func() { cluster.Discard(t, set) })
-	return f
+	run := func(ctx context.Context) error { return leader.Run(ctx, as(cluster.Config, f.Area), opts) }
+	return &Controller{Cluster: cluster, Namespace: f.Area, ID: "leader", fleet: f, run: run}
 }
 
 // InstallLeader makes what an administrator makes in the leader cluster: the
