@@ -33,18 +33,20 @@ func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
 		}
 		return err
 	}
-	if area := r.Link.Area(); area == nil {
+	if last := r.last; last != nil && (last.ClusterID != seen.access.ClusterID || last.ClusterSet != seen.access.ClusterSet) {
+		area := r.Link.Area()
+		r.Link.Disconnect()
+		if err := withdraw(ctx, *last, area, r.ClusterUID, r.Timeout); err != nil {
+			// The old leader may be gone for good; the new membership must not wait for it.
+			log.FromContext(ctx).Error(err, "Cannot withdraw under the former cluster ID", "cluster", last.ClusterID)
+			r.Events.Eventf(seen.set, nil, "Warning", "WithdrawFailed", "Connect",
+				"the exports of former cluster ID %q may remain at the leader; delete MemberClusterAnnounce \"member-announce-from-%s\" there", last.ClusterID, last.ClusterID)
+		}
+		r.last = nil
+		r.Link.SetState(remote.State{})
+	} else if r.Link.Area() == nil {
 		// What was learnt of the leader by an earlier process or connection.
 		r.Link.SetState(remote.State{Memory: clusterset.Recall(seen.set.Annotations, r.Now())})
-	} else if area.ClusterID != seen.access.ClusterID || area.ClusterSet != seen.access.ClusterSet {
-		r.Link.Disconnect()
-		if err := withdraw(ctx, area.Access, area, r.ClusterUID, r.Timeout); err != nil {
-			// The old leader may be gone for good; the new membership must not wait for it.
-			log.FromContext(ctx).Error(err, "Cannot withdraw under the former cluster ID", "cluster", area.ClusterID)
-			r.Events.Eventf(seen.set, nil, "Warning", "WithdrawFailed", "Connect",
-				"the exports of former cluster ID %q may remain at the leader; delete MemberClusterAnnounce \"member-announce-from-%s\" there", area.ClusterID, area.ClusterID)
-		}
-		r.Link.SetState(remote.State{})
 	}
 	var unusable *remote.UnusableError
 	if err := r.reach(*seen.access, seen.state.Lost); errors.As(err, &unusable) {
@@ -54,6 +56,7 @@ func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
 	} else if err != nil {
 		return err
 	}
+	r.last = seen.access
 	withdrawing := seen.state.Pulse.Problem != nil && seen.state.Pulse.Problem.Reason == clusterset.ReasonWithdrawing
 	if seen.answered && !seen.state.Pulse.Answered || withdrawing && !seen.announced {
 		r.Link.Nudge() // the next beat would find it, but a person may be waiting

@@ -36,8 +36,8 @@ func (r *Reconciler) depart(ctx context.Context, seen observed) error {
 		return err
 	}
 	access := seen.access
-	if area != nil {
-		access = &area.Access
+	if last := r.last; last != nil && (access == nil || access.ClusterID != last.ClusterID) {
+		access = last
 	}
 	// A leader that never answered has nothing to take back.
 	if met := clusterset.ReadMemory(seen.set.Annotations) != (v1alpha1.LeaderMemory{}); met || access != nil {
@@ -47,6 +47,7 @@ func (r *Reconciler) depart(ctx context.Context, seen observed) error {
 			return errors.Join(err, r.writeStatus(ctx, seen.set, clusterset.Pulse{Problem: problem}))
 		}
 	}
+	r.last = nil
 	next := seen.set.DeepCopy()
 	controllerutil.RemoveFinalizer(next, v1alpha1.FinalizerLeave)
 	_, err := apply.Change(ctx, r.Local, seen.set, next)

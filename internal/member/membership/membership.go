@@ -40,6 +40,11 @@ type Reconciler struct {
 	// LookAgain how often that is checked.
 	Timeout, LookAgain time.Duration
 	Now                func() time.Time
+
+	// last is where the link led last. It outlives the Secret, so that a member
+	// whose Secret goes first, or that is renamed before its new Secret is there,
+	// can still withdraw.
+	last *clusterset.Access
 }
 
 // SetupWithManager registers the loop.
