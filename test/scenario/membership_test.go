@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -271,6 +272,15 @@ func TestMEM_CS_5_Leave(t *testing.T) {
 	west.AwaitImport(t, ns, "web", map[string][]string{"east": {mustGet(t, east.Cluster, ns, "web").Spec.ClusterIP}, "west": {"10.51.2.2"}})
 	theirs.untouched(t, east.Cluster)
 	beats(t, f, "east", 3)
+
+	// Whoever deletes the Secret together with the ClusterSet leaves as well.
+	if err := east.Delete(t.Context(), named(&corev1.Secret{}, east.Namespace, "leader-token")); err != nil {
+		t.Fatal(err)
+	}
+	fleet.Eventually(t, "the ClusterSet misses its Secret", func() error { return east.CheckCondition(t, "False", "CredentialMissing") })
+	east.Leave(t)
+	gone(t, f.Leader, "the announce", named(&v1alpha1.MemberClusterAnnounce{}, f.Area, "member-announce-from-east"))
+	f.AwaitWire(t, "the exports are gone", ns, "web", nothing("east"))
 }
 
 // The connection and the answer of the leader, as the member's ClusterSet tells
@@ -448,8 +458,9 @@ func TestWK_2_NewAccessWithoutRestart(t *testing.T) {
 		awaitStatus(t, east, connected)
 	})
 	t.Run("cluster ID", func(t *testing.T) {
-		east.Put(t, f.Token(t, east.Cluster, east.Namespace, "east2-token", "east2"))
 		east.ChangeSet(t, func(s *v1alpha2.ClusterSet) { s.Spec.ClusterID, s.Spec.Leaders[0].Secret = "east2", "east2-token" })
+		fleet.Eventually(t, "the Secret is missing", func() error { return east.CheckCondition(t, "False", "CredentialMissing") })
+		east.Put(t, f.Token(t, east.Cluster, east.Namespace, "east2-token", "east2"))
 		gone(t, f.Leader, "the old announce", named(&v1alpha1.MemberClusterAnnounce{}, f.Area, "member-announce-from-east"))
 		for _, name := range []string{"web", "token", "secret", "server"} {
 			f.AwaitWire(t, "nothing of the old ID is left", ns, name, nothing("east"))
