@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -36,7 +37,9 @@ func lockstep() {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	root := &cobra.Command{Use: "lockstep", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(labcmd.NewCommand(streams))
-	err := root.ExecuteContext(context.Background())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // as the program does
+	defer stop()
+	err := root.ExecuteContext(ctx)
 	if err != nil {
 		exit.PrintText(os.Stderr, err)
 	}
