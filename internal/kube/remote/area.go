@@ -36,6 +36,7 @@ type Area struct {
 	facts, slices part
 	ledger        ledger
 	trust         trust
+	refusals      refusals
 	gate          gate // of Direct
 
 	// life ends with the area; its goroutines are tied to it, calls are not.
@@ -78,7 +79,7 @@ func openArea(access clusterset.Access, settings Settings, doubt func()) (*Area,
 	if area.Direct, err = client.New(direct, client.Options{HTTPClient: httpClient, Scheme: known, Mapper: mapper}); err != nil {
 		return nil, fmt.Errorf("cannot build a client for the leader at %s: %w", access.Server, err)
 	}
-	config = area.trust.wrap(config)
+	config = area.refusals.wrap(area.trust.wrap(config))
 	if httpClient, err = rest.HTTPClientFor(config); err != nil {
 		return nil, fmt.Errorf("cannot prepare the view of the common area at %s: %w", access.Server, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,7 +110,9 @@ func (b *Beater) exchange(ctx context.Context, area *remote.Area) error {
 	b.Link.Admit(area, true)
 	b.Link.Answer(area, answer)
 	b.Link.Update(area, func(state *remote.State) {
-		state.Pulse = clusterset.Pulse{LastBeat: b.Now(), Answered: answer.Seen, Held: state.Memory.HoldSince != nil}
+		state.Pulse = clusterset.Pulse{
+			LastBeat: b.Now(), Answered: answer.Seen, Held: state.Memory.HoldSince != nil, Problem: unreadable(area),
+		}
 	})
 	return nil
 }
@@ -222,6 +225,19 @@ func (b *Beater) released(ctx context.Context, area *remote.Area, state remote.S
 		return state.Released, err
 	}
 	return released, nil
+}
+
+// unreadable tells what this member may not read, although it may announce
+// itself: an upstream leader's Role, for one, has no right to slices. Nil when it
+// reads everything.
+func unreadable(area *remote.Area) *clusterset.Problem {
+	refused := area.Refused()
+	if len(refused) == 0 {
+		return nil
+	}
+	return &clusterset.Problem{Reason: clusterset.ReasonUnauthorized, Message: fmt.Sprintf(
+		"the token has no right to read %s in Namespace %q of the leader, so imports do not follow what happens there; bring Role %q of that Namespace up to date with the leader's manifests",
+		strings.Join(refused, " and "), area.Namespace, v1alpha1.MemberClusterRole)}
 }
 
 func problemOf(err error, access clusterset.Access) *clusterset.Problem {
