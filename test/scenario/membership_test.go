@@ -355,6 +355,39 @@ func TestLDR_CS_1_LeaderNamesItself(t *testing.T) {
 	awaitStatus(t, east, connected)
 }
 
+// A leader without ClusterSet serves nobody and takes nothing away; one that is
+// made anew finds its members, and no import is made again.
+func TestLDR_CS_1_DeletedClusterSetLosesNothing(t *testing.T) {
+	f := fleet.New(t, clusters.Lab(t), nameOf(t))
+	east := f.Member(t, "east")
+	ns := namespaceOf(t, east.Cluster)
+	offer(t, east, ns, "web")
+	imported := east.AwaitImport(t, ns, "web", fromEast("10.52.0.1"))
+	set, err := f.Leader.ReadSet(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Leader.Discard(t, set)
+	fleet.Steadily(t, time.Second, "nothing is taken away", func() error {
+		w, err := f.Wire(t.Context(), ns, "web")
+		if err != nil || w.Import == nil || w.Services["east"] == nil {
+			return fmt.Errorf("import %v, export %v, %w", w.Import, w.Services["east"], err)
+		}
+		return nil
+	})
+	set.ObjectMeta = metav1.ObjectMeta{Name: set.Name, Namespace: set.Namespace}
+	f.Leader.Make(t, set)
+	t.Cleanup(func() { f.Leader.Discard(t, set) })
+	awaitStatus(t, f.Leader, "1/1 Ready=True/; east Ready=True/Connected")
+	awaitStatus(t, east, connected) // and no hold is left of the change
+	offer(t, east, ns, "cart")
+	east.AwaitImport(t, ns, "cart", fromEast("10.52.0.1"))
+	again := east.AwaitImport(t, ns, "web", fromEast("10.52.0.1"))
+	if again.Import.UID != imported.Import.UID || again.Service.UID != imported.Service.UID {
+		t.Errorf("the import was made again: %v, then %v", imported.Import.UID, again.Import.UID)
+	}
+}
+
 // Members come, fall silent, and are back; played by upstream's, whose
 // heartbeats the test controls.
 func TestLDR_CS_2_LDR_MS_2_Liveness(t *testing.T) {
@@ -502,6 +535,13 @@ func TestWK_4_HeartbeatSurvivesReconnection(t *testing.T) {
 	east.Put(t, f.Token(t, east.Cluster, east.Namespace, "leader-token", "east-again"))
 	beats(t, f, "east", 3)
 	awaitStatus(t, f.Leader, "1/1 Ready=True/; east Ready=True/Connected")
+	fleet.Eventually(t, "the ClusterSet says what fails", func() error {
+		set, err := east.ReadSet(t)
+		if err != nil {
+			return err
+		}
+		return mentions(set.Status.Conditions[0].Message, "endpointslices and resourceimports", f.Area)
+	})
 	// Beats stop: both notice.
 	f.Leader.Change(t, role, func() { role.Rules = nil })
 	awaitStatus(t, east, "0/1 Ready=False/Unauthorized; leader Ready=False/Unauthorized IsLeader=True/")

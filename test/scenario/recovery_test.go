@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -461,14 +462,44 @@ func TestMEM_RI_3_UnderAnUpstreamLeader(t *testing.T) {
 	east.AwaitNoImport(t, ns, "web")
 	beats(t, f, "east", 3)
 
-	// A leader of ours takes over: its stamp makes endpoints travel as slices.
-	stamped := fleet.Found(t, f.Lab, f.Name)
-	stamped.Leader.Start(t)
-	f.AwaitWire(t, "our leader has taken over", ns, "web", func(w fleet.Wire) error {
-		if w.Import == nil {
-			return errors.New("there is no import yet")
+	// A leader of ours takes over: its stamp makes endpoints travel as slices. And
+	// back, and again.
+	ours := fleet.Found(t, f.Lab, f.Name).Leader
+	ours.Start(t)
+	fleet.Eventually(t, "a right that upstream's Role lacks is missed", func() error {
+		set, err := east.ReadSet(t)
+		if err != nil {
+			return err
 		}
-		return fleet.Merged(w.Services["east"])
+		return mentions(set.Status.Conditions[0].Message, "endpointslices", v1alpha1.MemberClusterRole)
 	})
-	east.AwaitImport(t, ns, "web", map[string][]string{"east": {"10.52.0.1"}})
+	role := named(&rbacv1.Role{}, f.Area, v1alpha1.MemberClusterRole)
+	f.Leader.Change(t, role, func() {
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{
+			APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"},
+			Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+		})
+	})
+	awaitSlicesAlone := func(what string) {
+		t.Helper()
+		f.AwaitWire(t, what, ns, "web", func(w fleet.Wire) error {
+			if w.Import == nil || len(w.Slices["east"]) == 0 || w.Endpoints["east"] != nil {
+				return fmt.Errorf("import %v, %d slices, Endpoints %v", w.Import, len(w.Slices["east"]), w.Endpoints["east"])
+			}
+			return fleet.Merged(w.Services["east"])
+		})
+		east.AwaitImport(t, ns, "web", map[string][]string{"east": {"10.52.0.1"}})
+	}
+	awaitSlicesAlone("our leader has taken over")
+	ours.Stop(t)
+	announce := named(&v1alpha1.MemberClusterAnnounce{}, f.Area, "member-announce-from-east")
+	f.Leader.Change(t, announce, func() { delete(announce.Annotations, v1alpha1.AnnotationLeader) })
+	f.AwaitWire(t, "an upstream leader has taken over", ns, "web", func(w fleet.Wire) error {
+		if w.Endpoints["east"] == nil {
+			return errors.New("there are no Endpoints")
+		}
+		return nil
+	})
+	ours.Start(t)
+	awaitSlicesAlone("our leader is back")
 }
