@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
@@ -283,7 +284,8 @@ func TestClusterIDInUse(t *testing.T) {
 	others.flows(t)
 }
 
-// A ClusterSet with two leaders is refused by its schema, on either side.
+// A ClusterSet with two leaders is refused by its schema. Of two ClusterSets in
+// one Namespace the younger says which one is served.
 func TestTwoLeaders(t *testing.T) {
 	f := fleet.New(t, clusters.Lab(t), nameOf(t))
 	east := f.Candidate(t, "east", "east")
@@ -300,5 +302,24 @@ func TestTwoLeaders(t *testing.T) {
 	set.Spec.Leaders = nil
 	if err := east.Create(t.Context(), set); !apierrors.IsInvalid(err) {
 		t.Errorf("without a leader it is created with %v", err)
+	}
+
+	east.Start(t)
+	east.Join(t)
+	second := east.Set()
+	second.Name = f.Name + "-another" // sorts later, should both be of one second
+	east.Make(t, second)
+	t.Cleanup(func() { east.Discard(t, second) })
+	fleet.Eventually(t, "the younger says that it is not served", func() error {
+		if err := east.Get(t.Context(), client.ObjectKeyFromObject(second), second); err != nil {
+			return err
+		}
+		if c := second.Status.Conditions; len(c) == 1 && c[0].Status == "False" && c[0].Reason == clusterset.ReasonSecondClusterSet {
+			return mentions(c[0].Message, f.Name, "delete one of them")
+		}
+		return fmt.Errorf("its conditions are %+v", second.Status.Conditions)
+	})
+	if err := east.CheckCondition(t, "True", ""); err != nil {
+		t.Error(err)
 	}
 }

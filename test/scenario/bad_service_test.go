@@ -86,9 +86,9 @@ func TestExternalName(t *testing.T) {
 	}
 }
 
-// A ServiceImport and an EndpointSlice that somebody made by hand where the
-// import's would be: they stay as they are, their owner is told, and the import
-// is whole when they go.
+// Objects that somebody made by hand where an import's would be: they stay as
+// they are, their owner is told, and the import is whole when they go. The
+// Service is one of another import, because nothing is made beside a foreign one.
 func TestHandMadeObjectsInTheWay(t *testing.T) {
 	a, ns, others := aside(t)
 	byHand := &mcsv1beta1.ServiceImport{
@@ -105,25 +105,37 @@ func TestHandMadeObjectsInTheWay(t *testing.T) {
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.57.12.200"}}},
 	}
 	a.west.Make(t, slice)
-	service := a.east.Service(t, ns, "web", ports, "10.57.12.1")
-	a.east.Export(t, ns, "web")
-	a.east.AwaitImport(t, ns, "web", map[string][]string{"east": {"10.57.12.1"}})
+	ownPort := []corev1.ServicePort{{Name: "own", Protocol: corev1.ProtocolTCP, Port: 9000}}
+	foreign := a.west.Service(t, ns, "antrea-mc-shop", ownPort)
+	services := map[string]string{}
+	for _, name := range []string{"web", "shop"} {
+		services[name] = a.east.Service(t, ns, name, ports, "10.57.12.1").Spec.ClusterIP
+		a.east.Export(t, ns, name)
+		a.east.AwaitImport(t, ns, name, map[string][]string{"east": {"10.57.12.1"}})
+	}
 
 	awaitEvent(t, a.west.Cluster, ns, "ServiceImport", "web", "ImportRefused", ns+"/web", "delete it")
 	awaitEvent(t, a.west.Cluster, ns, "EndpointSlice", slice.Name, "ImportRefused", `cluster "east"`, "delete that EndpointSlice")
+	awaitEvent(t, a.west.Cluster, ns, "Service", foreign.Name, "ImportRefused", ns+"/shop", "was not made by this import", "rename or delete that Service")
 	others.flows(t)
-	for _, object := range []client.Object{byHand, slice} {
+	for _, object := range []client.Object{byHand, slice, foreign} {
 		was := object.GetResourceVersion()
 		if err := a.west.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.GetResourceVersion() != was {
 			t.Errorf("%T was touched (%v)", object, err)
 		}
 	}
-	for _, object := range []client.Object{byHand, slice} {
+	if seen, err := a.west.Import(t, ns, "shop"); err != nil || seen.Import != nil || len(seen.Ready["east"]) > 0 {
+		t.Errorf("beside the foreign Service are %v and endpoints %v (%v)", seen.Import, seen.Ready, err)
+	}
+	inTheWay := []client.Object{byHand, slice, foreign, &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: foreign.Name + "-test", Namespace: ns}}}
+	for _, object := range inTheWay {
 		if err := a.west.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
-	a.west.AwaitImport(t, ns, "web", map[string][]string{"east": {service.Spec.ClusterIP}})
+	for name, ip := range services {
+		a.west.AwaitImport(t, ns, name, map[string][]string{"east": {ip}})
+	}
 }
 
 // An export without payload is refused, says so, and is good again with one.
