@@ -150,3 +150,40 @@ func TestSliceNamesNeverMeet(t *testing.T) {
 func label() *rapid.Generator[string] {
 	return rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`)
 }
+
+// What the wire joins is read back from all four objects that bear it.
+func TestMEM_SE_6_JoinedNames(t *testing.T) {
+	cart := types.NamespacedName{Namespace: "shop", Name: "cart"}
+	for name, tc := range map[string]struct {
+		reason, cluster, want string
+		ok                    bool
+	}{
+		identity.ServiceImportName(cart):             {"an import", "", "shop-cart", true},
+		identity.EndpointsImportName(cart):           {"an import", "", "shop-cart", true},
+		identity.ServiceExportName("harbor", cart):   {"an export", "harbor", "shop-cart", true},
+		identity.EndpointsExportName("harbor", cart): {"an export", "harbor", "shop-cart", true},
+		"pier-shop-cart-service":                     {"an export of another cluster", "harbor", "", false},
+	} {
+		if got, ok := identity.JoinedNameOf(name, tc.cluster); got != tc.want || ok != tc.ok {
+			t.Errorf("%q of cluster %q gives %q, %t: %s", name, tc.cluster, got, ok, tc.reason)
+		}
+	}
+	if _, ok := identity.JoinedNameOf("harbor-clusterinfo", "harbor"); ok {
+		t.Error("an export of another kind is taken for one of a Service")
+	}
+}
+
+func TestMEM_RI_2_ImportedNamesAreReadBack(t *testing.T) {
+	if name, ok := identity.NameOfImported(identity.ImportedServiceName("cart")); name != "cart" || !ok {
+		t.Errorf("got %q, %t", name, ok)
+	}
+	if _, ok := identity.NameOfImported("cart"); ok {
+		t.Error("a Service that stands for no import is taken for one that does")
+	}
+	for cluster, want := range map[string]string{"east": "antrea-mc-cart.east.3", "": "antrea-mc-cart.3"} {
+		got := identity.ImportedSliceName("antrea-mc-cart", cluster, 3)
+		if n, ok := identity.ImportedSliceNumber(got, "antrea-mc-cart", cluster); got != want || n != 3 || !ok {
+			t.Errorf("slice 3 of cluster %q is %q and reads back as %d, %t", cluster, got, n, ok)
+		}
+	}
+}
