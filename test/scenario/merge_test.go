@@ -448,7 +448,7 @@ func TestWK_22_ResolvedConflictHealsAtOnce(t *testing.T) {
 	a.west.Change(t, service, func() { service.Spec.Ports = ports })
 	a.west.Endpoints(t, ns, "web", ports, "10.50.30.2")
 	for _, m := range []*fleet.Controller{a.east, a.west} {
-		fleet.Within(t, 10*time.Second, "no conflict is left at "+m.Name, func() error {
+		fleet.Within(t, 30*time.Second, "no conflict is left at "+m.Name, func() error {
 			export := &mcsv1beta1.ServiceExport{}
 			if err := m.Get(t.Context(), key(ns, "web"), export); err != nil {
 				return err
