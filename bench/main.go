@@ -13,9 +13,13 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func main() {
+	ctrllog.SetLogger(logr.Discard()) // of the libraries; what fails is returned
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o, err := parse(os.Args[1:], os.Stderr)
@@ -26,6 +30,9 @@ func main() {
 		os.Exit(2) // the flag package has said why
 	}
 	if err := run(ctx, o, os.Stdout, os.Stderr); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // which signal it was; all else follows from it
+		}
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}

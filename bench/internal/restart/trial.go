@@ -32,6 +32,8 @@ type Trial struct {
 	// signal was sent or the deletion requested.
 	Gone   float64 `json:"goneMs"`
 	Synced float64 `json:"syncedMs"`
+	// Points are when each part of that Service's road was seen.
+	Points map[arrival.Point]float64 `json:"pointsMs"`
 	// Seconds writes were counted.
 	Seconds float64 `json:"seconds"`
 	Counts
@@ -58,7 +60,7 @@ func (b *bench) try(ctx context.Context, a attempt, fresh string) (t Trial, err 
 		return t, err
 	}
 	t.Load = machine.Load()
-	book, err := arrival.Open(ctx, arrival.End(b.West)...)
+	book, err := arrival.Open(ctx, arrival.Road(b.Stage)...)
 	if err != nil {
 		return t, err
 	}
@@ -107,9 +109,11 @@ func (b *bench) strike(ctx context.Context, a attempt, fresh string, book *arriv
 	if err := book.Await(ctx, patience, []string{fresh}, arrival.Import, arrival.Slice); err != nil {
 		return err
 	}
-	for _, point := range []arrival.Point{arrival.Import, arrival.Slice} {
-		t.Synced = max(t.Synced, figure.Milliseconds(book.Times(fresh)[point].Sub(begun)))
+	t.Points = map[arrival.Point]float64{}
+	for point, at := range book.Times(fresh) {
+		t.Points[point] = figure.Milliseconds(at.Sub(begun))
 	}
+	t.Synced = max(t.Points[arrival.Import], t.Points[arrival.Slice])
 	return profiling.Wait()
 }
 
