@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -129,6 +130,29 @@ func CPU(pid int) time.Duration {
 	for _, value := range values[11:13] { // utime, stime
 		ticks, _ := strconv.ParseInt(value, 10, 64) // the kernel writes numbers
 		sum += time.Duration(ticks) * tick
+	}
+	return sum
+}
+
+// Waited is for how long the threads of a process were ready to run while no
+// processor was free for them, since they began; zero for a process that is gone
+// or a kernel that does not tell.
+func Waited(pid int) time.Duration {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0
+	}
+	var sum time.Duration
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // a thread that has just ended
+		}
+		// Nanoseconds on a processor, nanoseconds waiting for one, time slices.
+		if values := strings.Fields(string(data)); len(values) == 3 {
+			waited, _ := strconv.ParseInt(values[1], 10, 64) // the kernel writes numbers
+			sum += time.Duration(waited)
+		}
 	}
 	return sum
 }

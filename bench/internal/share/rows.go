@@ -73,8 +73,13 @@ func rows(runs []Run) []report.Row {
 	for _, p := range []arrival.Point{arrival.Export, arrival.Facts, arrival.Offered, arrival.Merged, arrival.Service, arrival.Slice, arrival.Import, arrival.Told} {
 		table = append(table, trips("on the way: "+string(p), 0.5, nil, "", point(p)))
 	}
+	perExport := func(quantity string, of func(Run) float64) report.Row {
+		return over(quantity+" per export", "ms", nil, "", func(r Run) float64 { return 1000 * of(r) / float64(len(r.Trips)) })
+	}
 	for _, kind := range kinds(runs) {
-		table = append(table, over("CPU of "+kind+" per export", "ms", nil, "", func(r Run) float64 { return 1000 * r.CPU[kind] / float64(len(r.Trips)) }))
+		table = append(table,
+			perExport("CPU of "+kind, func(r Run) float64 { return r.CPU[kind] }),
+			perExport("… which waited for a processor", func(r Run) float64 { return r.Waited[kind] }))
 	}
 	return table
 }

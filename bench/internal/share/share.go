@@ -63,8 +63,8 @@ func (t Trip) complete() float64 { return max(t.Points[arrival.Import], t.Points
 // Run is one series of exports.
 type Run struct {
 	Trips []Trip `json:"trips"`
-	// CPU seconds by kind of process, for the whole run.
-	CPU map[string]float64 `json:"cpuSeconds"`
+	// Effort of the whole run, with its rests and floors.
+	stage.Effort
 }
 
 // Measure does all runs.
@@ -120,7 +120,7 @@ func once(ctx context.Context, s *stage.Stage, prefix string, exports int, profi
 	if profiles != "" {
 		profiling.Go(func() error { return profile(ctx, s, profiles) })
 	}
-	before, err := s.CPU(ctx)
+	before, err := s.Effort(ctx)
 	if err != nil {
 		return run, err
 	}
@@ -131,11 +131,11 @@ func once(ctx context.Context, s *stage.Stage, prefix string, exports int, profi
 		}
 		run.Trips = append(run.Trips, trip)
 	}
-	after, err := s.CPU(ctx)
+	after, err := s.Effort(ctx)
 	if err != nil {
 		return run, err
 	}
-	run.CPU = stage.Spent(before, after)
+	run.Effort = after.Since(before)
 	return run, profiling.Wait()
 }
 
