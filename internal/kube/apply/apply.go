@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -107,6 +108,26 @@ func explain(verb string, obj client.Object, err error) error {
 		return nil
 	}
 	return fmt.Errorf("cannot %s %T %q: %w", verb, obj, client.ObjectKeyFromObject(obj), err)
+}
+
+// Together makes writes at once that need not wait for each other, and tells what
+// failed of them.
+func Together(writes ...func() error) error {
+	failures := make([]error, len(writes))
+	var all sync.WaitGroup
+	for i, write := range writes {
+		all.Go(func() { failures[i] = write() })
+	}
+	all.Wait()
+	return errors.Join(failures...)
+}
+
+// Write is Change for Together.
+func Write[T any, P Object[T]](ctx context.Context, c client.Client, current, desired P) func() error {
+	return func() error {
+		_, err := Change(ctx, c, current, desired)
+		return err
+	}
 }
 
 // Each calls do for every object of a list, and stops at the first error.

@@ -21,6 +21,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
 
 // Area is one open connection to a common area. Its identity never changes; a
@@ -70,21 +71,17 @@ type Settings struct {
 func openArea(access clusterset.Access, settings Settings, doubt func()) (*Area, error) {
 	config := restConfig(access, settings)
 	area := &Area{Access: access, trust: trust{raised: doubt}}
-	direct := area.gate.wrap(config)
-	httpClient, err := rest.HTTPClientFor(direct)
-	if err != nil {
-		return nil, fmt.Errorf("the credential for the leader at %s cannot be used: %w; check ca.crt and token of the member's Secret, or apply one made by \"lockstep mc create membertoken\"", access.Server, err)
-	}
-	known, mapper := scheme.New(), scheme.AreaMapper()
-	if area.Direct, err = client.New(direct, client.Options{HTTPClient: httpClient, Scheme: known, Mapper: mapper}); err != nil {
-		return nil, fmt.Errorf("cannot build a client for the leader at %s: %w", access.Server, err)
+	var err error
+	if area.Direct, err = direct(access, area.gate.wrap(config)); err != nil {
+		return nil, err
 	}
 	config = area.refusals.wrap(area.trust.wrap(config))
-	if httpClient, err = rest.HTTPClientFor(config); err != nil {
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
 		return nil, fmt.Errorf("cannot prepare the view of the common area at %s: %w", access.Server, err)
 	}
 	options := cache.Options{
-		HTTPClient: httpClient, Scheme: known, Mapper: mapper,
+		HTTPClient: httpClient, Scheme: scheme.New(), Mapper: scheme.AreaMapper(),
 		DefaultNamespaces:           map[string]cache.Config{access.Namespace: {}},
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		ReaderFailOnMissingInformer: true,
@@ -105,6 +102,24 @@ func openArea(access clusterset.Access, settings Settings, doubt func()) (*Area,
 		return nil, fmt.Errorf("cannot prepare the view of endpoints at %s: %w", access.Server, err)
 	}
 	return area, nil
+}
+
+// Direct reads and writes in a common area that no link leads to any more, for a
+// last word to its leader.
+func Direct(access clusterset.Access) (client.Client, error) {
+	return direct(access, restConfig(access, Settings{}))
+}
+
+func direct(access clusterset.Access, config *rest.Config) (client.Client, error) {
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("the credential for the leader at %s cannot be used: %w; check ca.crt and token of the member's Secret, or apply one made by \"lockstep mc create membertoken\"", access.Server, err)
+	}
+	direct, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: scheme.New(), Mapper: scheme.AreaMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("cannot build a client for the leader at %s: %w", access.Server, err)
+	}
+	return direct, nil
 }
 
 func restConfig(access clusterset.Access, settings Settings) *rest.Config {
@@ -235,21 +250,12 @@ func (a *Area) Announce(ctx context.Context) (*v1alpha1.MemberClusterAnnounce, e
 // its name from, when its labels say otherwise.
 func InTheWayOf(slice client.Object) (cluster string, tuple types.NamespacedName, ok bool) {
 	cluster, tuple, ok = identity.SliceOwner(slice.GetName())
-	labelled, _ := SliceTuple(slice)
+	labelled, _ := services.TupleOf(slice)
 	return cluster, tuple, ok && (labelled != tuple || slice.GetLabels()[mcsv1beta1.LabelSourceCluster] != cluster)
 }
 
 func namedKey(cluster string, tuple types.NamespacedName) string {
 	return cluster + "/" + tuple.String()
-}
-
-// SliceTuple is the Service a slice of the common area belongs to.
-func SliceTuple(object client.Object) (types.NamespacedName, bool) {
-	tuple := types.NamespacedName{
-		Namespace: object.GetLabels()[v1alpha1.LabelServiceNamespace],
-		Name:      object.GetLabels()[mcsv1beta1.LabelServiceName],
-	}
-	return tuple, tuple.Namespace != "" && tuple.Name != ""
 }
 
 func (a *Area) index(ctx context.Context) error {
@@ -280,7 +286,7 @@ func (a *Area) index(ctx context.Context) error {
 	}
 	return errors.Join(
 		a.slices.cache.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexTuple, slices(func(object client.Object) (string, bool) {
-			tuple, ok := SliceTuple(object)
+			tuple, ok := services.TupleOf(object)
 			return tuple.String(), ok
 		})),
 		a.slices.cache.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexNamed, slices(func(object client.Object) (string, bool) {
@@ -297,7 +303,3 @@ func (a *Area) partOf(object runtime.Object) *part {
 	}
 	return &a.facts
 }
-
-// Open returns an area of which only Direct is usable, for a last word to a
-// leader that the link does not lead to any more.
-func Open(access clusterset.Access) (*Area, error) { return openArea(access, Settings{}, func() {}) }

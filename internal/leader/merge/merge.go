@@ -26,7 +26,6 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/kube/local"
-	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 	"github.com/lockstep-dev/lockstep/internal/plan/services"
@@ -185,7 +184,7 @@ func ofTuple(kind, service, namespace, name string) []reconcile.Request {
 }
 
 func ofSlice(_ context.Context, object client.Object) []reconcile.Request {
-	if tuple, ok := remote.SliceTuple(object); ok {
+	if tuple, ok := services.TupleOf(object); ok {
 		return []reconcile.Request{{NamespacedName: tuple}}
 	}
 	return nil

@@ -126,7 +126,7 @@ func (o *observed) observeArea(ctx context.Context) (err error) {
 	o.session = o.area.Session()
 	view := o.area.View()
 	o.Connected, o.Cluster, o.Area = true, o.area.ClusterID, o.area.Namespace
-	o.Exchange = services.Exchange(view.Exchange)
+	o.Exchange = view.Exchange
 	if o.Published.Service, err = o.area.Export(ctx, identity.ServiceExportName(o.Cluster, o.Tuple)); err != nil {
 		return err
 	}
@@ -166,18 +166,16 @@ func (r *Reconciler) publish(ctx context.Context, area *remote.Area, plan servic
 	if area == nil {
 		return nil
 	}
-	facts := make(chan error, 1)
-	go func() {
-		_, err := apply.Change(ctx, area.Direct, plan.Service.Current, plan.Service.Desired)
-		facts <- err
-	}()
-	var failures []error
-	for _, change := range plan.Slices {
-		_, err := apply.Change(ctx, area.Direct, change.Current, change.Desired)
-		failures = append(failures, err)
+	endpoints := func() error {
+		var failures []error
+		for _, change := range plan.Slices {
+			_, err := apply.Change(ctx, area.Direct, change.Current, change.Desired)
+			failures = append(failures, err)
+		}
+		_, err := apply.Change(ctx, area.Direct, plan.Endpoints.Current, plan.Endpoints.Desired)
+		return errors.Join(append(failures, err)...)
 	}
-	_, err := apply.Change(ctx, area.Direct, plan.Endpoints.Current, plan.Endpoints.Desired)
-	return errors.Join(append(failures, err, <-facts)...)
+	return apply.Together(endpoints, apply.Write(ctx, area.Direct, plan.Service.Current, plan.Service.Desired))
 }
 
 // answerWithin is how long a new export may be without conditions. A leader at

@@ -19,6 +19,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/kube/local"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
 
 // SetupWithManager registers the loop.
@@ -72,7 +73,7 @@ func (r *Reconciler) ofPublished(_ context.Context, slice client.Object) []recon
 		return nil
 	}
 	var found []reconcile.Request
-	if tuple, ok := remote.SliceTuple(slice); ok && slice.GetLabels()[mcsv1beta1.LabelSourceCluster] == area.ClusterID {
+	if tuple, ok := services.TupleOf(slice); ok && slice.GetLabels()[mcsv1beta1.LabelSourceCluster] == area.ClusterID {
 		found = append(found, reconcile.Request{NamespacedName: tuple})
 	}
 	if cluster, tuple, ok := remote.InTheWayOf(slice); ok && cluster == area.ClusterID {

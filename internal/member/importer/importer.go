@@ -209,18 +209,21 @@ func (r *Reconciler) service(ctx context.Context, plan services.ImportPlan) (*co
 	return plan.Service.Desired, nil
 }
 
-// apply writes in an order that never shows an import without what it points
-// to, and deletes in the reverse.
+// apply writes endpoints and the ServiceImport at once: both need the Service,
+// which is there, and not each other. Where that has to go, it goes last.
 func (r *Reconciler) apply(ctx context.Context, plan services.ImportPlan) error {
-	var failures []error
-	for _, change := range plan.Slices {
-		_, err := apply.Change(ctx, r.Local, change.Current, change.Desired)
-		failures = append(failures, err)
+	endpoints := func() error {
+		var failures []error
+		for _, change := range plan.Slices {
+			_, err := apply.Change(ctx, r.Local, change.Current, change.Desired)
+			failures = append(failures, err)
+		}
+		return errors.Join(failures...)
 	}
-	_, importErr := apply.Change(ctx, r.Local, plan.ServiceImport.Current, plan.ServiceImport.Desired)
+	err := apply.Together(endpoints, apply.Write(ctx, r.Local, plan.ServiceImport.Current, plan.ServiceImport.Desired))
 	_, serviceErr := apply.Change(ctx, r.Local, plan.Service.Current, plan.Service.Desired)
 	_, endpointsErr := apply.Change(ctx, r.Local, plan.Endpoints.Current, plan.Endpoints.Desired)
-	return errors.Join(append(failures, importErr, serviceErr, endpointsErr)...)
+	return errors.Join(err, serviceErr, endpointsErr)
 }
 
 // report writes the status of the ServiceImport, and an Event where an object of

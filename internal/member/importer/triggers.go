@@ -19,6 +19,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/kube/local"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
 
 // SetupWithManager registers the loop. Every kind that observe reads is watched,
@@ -51,7 +52,7 @@ func ofImport(_ context.Context, object client.Object) []reconcile.Request {
 }
 
 func ofRemoteSlice(_ context.Context, slice client.Object) []reconcile.Request {
-	if tuple, ok := remote.SliceTuple(slice); ok {
+	if tuple, ok := services.TupleOf(slice); ok {
 		return []reconcile.Request{{NamespacedName: tuple}}
 	}
 	return nil

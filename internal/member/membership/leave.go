@@ -74,15 +74,15 @@ func withdraw(parent context.Context, access clusterset.Access, former *remote.A
 			return fmt.Errorf("requests to the leader at %s do not end: %w", access.Server, err)
 		}
 	}
-	area, err := remote.Open(access)
+	area, err := remote.Direct(access)
 	if err != nil {
 		return err
 	}
 	announce := &v1alpha1.MemberClusterAnnounce{}
-	name := types.NamespacedName{Namespace: area.Namespace, Name: identity.AnnounceName(area.ClusterID)}
-	err = area.Direct.Get(ctx, name, announce)
+	name := types.NamespacedName{Namespace: access.Namespace, Name: identity.AnnounceName(access.ClusterID)}
+	err = area.Get(ctx, name, announce)
 	if err == nil && announce.Annotations[v1alpha1.AnnotationClusterUID] == clusterUID {
-		err = area.Direct.Delete(ctx, announce, client.Preconditions{UID: &announce.UID})
+		err = area.Delete(ctx, announce, client.Preconditions{UID: &announce.UID})
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete MemberClusterAnnounce %q at the leader: %w", name.Name, err)

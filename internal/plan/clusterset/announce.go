@@ -70,7 +70,8 @@ func annotate(a *v1alpha1.MemberClusterAnnounce, o AnnounceObserved) {
 	metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1alpha1.AnnotationPublished, o.Published)
 }
 
-// Exchange says how endpoints travel, in the eyes of a member.
+// Exchange says which representations of endpoints the common area needs, in
+// the eyes of a member.
 type Exchange string
 
 const (
@@ -82,6 +83,12 @@ const (
 	// ExchangeWire: an upstream leader, which knows only the wire's objects.
 	ExchangeWire Exchange = "Wire"
 )
+
+// Slices tells whether own peers read endpoints as EndpointSlices.
+func (e Exchange) Slices() bool { return e == ExchangeSlices || e == ExchangeSlicesAndWire }
+
+// Wire tells whether an upstream peer reads the wire's Endpoints.
+func (e Exchange) Wire() bool { return e == ExchangeWire || e == ExchangeSlicesAndWire }
 
 // LeaderAnswer is what an announce says about the leader that saw it.
 type LeaderAnswer struct {

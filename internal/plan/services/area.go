@@ -2,6 +2,7 @@ package services
 
 import (
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
@@ -20,7 +21,7 @@ func areaLayout(area, cluster string, tuple Tuple) Layout {
 		Name:   func(n int) string { return identity.SliceName(cluster, tuple, n) },
 		Number: func(name string) (int, bool) { return identity.SliceNumber(name, cluster, tuple) },
 		Ours: func(s *discoveryv1.EndpointSlice) bool {
-			return s.Labels[mcsv1beta1.LabelSourceCluster] == cluster && tupleOf(s) == tuple
+			return s.Labels[mcsv1beta1.LabelSourceCluster] == cluster && belongs(s, tuple)
 		},
 		Dress: func(s *discoveryv1.EndpointSlice) {
 			s.Namespace = area
@@ -35,7 +36,15 @@ func areaLayout(area, cluster string, tuple Tuple) Layout {
 	}
 }
 
-// tupleOf a slice in the common area.
-func tupleOf(s *discoveryv1.EndpointSlice) Tuple {
-	return Tuple{Namespace: s.Labels[v1alpha1.LabelServiceNamespace], Name: s.Labels[mcsv1beta1.LabelServiceName]}
+// TupleOf is the Service that a slice in the common area belongs to; not ok when
+// its labels do not say.
+func TupleOf(slice metav1.Object) (tuple Tuple, ok bool) {
+	labels := slice.GetLabels()
+	tuple = Tuple{Namespace: labels[v1alpha1.LabelServiceNamespace], Name: labels[mcsv1beta1.LabelServiceName]}
+	return tuple, tuple.Namespace != "" && tuple.Name != ""
+}
+
+func belongs(s *discoveryv1.EndpointSlice, tuple Tuple) bool {
+	of, ok := TupleOf(s)
+	return ok && of == tuple
 }

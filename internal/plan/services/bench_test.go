@@ -6,6 +6,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
 
@@ -13,7 +14,7 @@ import (
 
 func BenchmarkExportOneOf5000(b *testing.B) {
 	o := exporting(func(o *services.ExportObserved) {
-		o.Exchange = services.ExchangeSlices
+		o.Exchange = clusterset.ExchangeSlices
 		o.Slices = nil
 		for k := range 50 {
 			o.Slices = append(o.Slices, podSlice("http:8080", hundred(k)...))

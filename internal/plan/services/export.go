@@ -7,25 +7,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 )
-
-// Exchange says which representations of endpoints the common area needs.
-type Exchange string
-
-const (
-	// ExchangeUnknown: the leader has not answered yet. Only the Service export
-	// is published, and endpoints stay as they are.
-	ExchangeUnknown Exchange = ""
-	// ExchangeSlices: all peers are own peers.
-	ExchangeSlices Exchange = "Slices"
-	// ExchangeSlicesAndWire: an upstream member reads wire Endpoints.
-	ExchangeSlicesAndWire Exchange = "SlicesAndWire"
-	// ExchangeWire: the leader is upstream's and knows wire objects only.
-	ExchangeWire Exchange = "Wire"
-)
-
-func (e Exchange) slices() bool { return e == ExchangeSlices || e == ExchangeSlicesAndWire }
-func (e Exchange) wire() bool   { return e == ExchangeWire || e == ExchangeSlicesAndWire }
 
 // ExportObserved is everything that what a member publishes for one Service may
 // depend on.
@@ -35,8 +18,10 @@ type ExportObserved struct {
 	// Area is the namespace of the common area.
 	Area string
 	// Mode: addresses of Services or of Pods; empty is ClusterIP, as on the wire.
-	Mode     v1alpha1.EndpointIPType
-	Exchange Exchange
+	Mode v1alpha1.EndpointIPType
+	// Exchange unknown: only the Service export is published, and endpoints stay
+	// as they are.
+	Exchange clusterset.Exchange
 	// Connected is false while the leader cannot be reached: only conditions
 	// can be planned then, and Published is not looked at.
 	Connected bool
@@ -91,16 +76,16 @@ func Export(o ExportObserved) ExportPlan {
 // goes.
 func (o ExportObserved) publish(plan *ExportPlan) {
 	plan.Service = o.ownExport(o.Published.Service, v1alpha1.KindService, o.servicePayload())
-	if o.Exchange == ExchangeUnknown {
+	if o.Exchange == clusterset.ExchangeUnknown {
 		return
 	}
 	endpoints := o.endpoints()
 	var wire *v1alpha1.ResourceExportSpec
-	if o.Exchange.wire() {
+	if o.Exchange.Wire() {
 		wire = wirePayload(endpoints)
 	}
 	plan.Endpoints = o.ownExport(o.Published.Endpoints, v1alpha1.KindEndpoints, wire)
-	if o.Exchange.slices() {
+	if o.Exchange.Slices() {
 		plan.Slices = Pack(o.Published.Slices, endpoints, o.layout())
 	} else {
 		plan.Slices = o.withdrawSlices()

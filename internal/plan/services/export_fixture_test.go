@@ -9,6 +9,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
 
@@ -17,7 +18,7 @@ import (
 func exporting(change ...func(*services.ExportObserved)) services.ExportObserved {
 	o := services.ExportObserved{
 		Cluster: "east", Area: area, Mode: v1alpha1.EndpointIPTypePodIP,
-		Exchange: services.ExchangeSlicesAndWire, Connected: true, Tuple: cart,
+		Exchange: clusterset.ExchangeSlicesAndWire, Connected: true, Tuple: cart,
 		Export:  serviceExport(),
 		Service: clusterIPService("cart", "10.96.7.7", "http:80"),
 		Slices:  []discoveryv1.EndpointSlice{podSlice("http:8080", "10.0.0.1")},

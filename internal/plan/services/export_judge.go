@@ -137,7 +137,7 @@ func (o ExportObserved) inTheWay() *v1alpha1.ResourceExport {
 	if re := o.Published.Service; re != nil && !o.owns(re, v1alpha1.KindService) {
 		return re
 	}
-	if re := o.Published.Endpoints; o.Exchange.wire() && re != nil && !o.owns(re, v1alpha1.KindEndpoints) {
+	if re := o.Published.Endpoints; o.Exchange.Wire() && re != nil && !o.owns(re, v1alpha1.KindEndpoints) {
 		return re
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
 
@@ -28,7 +29,7 @@ func genExporting() *rapid.Generator[services.ExportObserved] {
 	return rapid.Custom(func(t *rapid.T) services.ExportObserved {
 		return exporting(func(o *services.ExportObserved) {
 			o.Mode = rapid.SampledFrom([]v1alpha1.EndpointIPType{"ClusterIP", "PodIP"}).Draw(t, "mode")
-			o.Exchange = rapid.SampledFrom([]services.Exchange{"", "Slices", "SlicesAndWire", "Wire"}).Draw(t, "exchange")
+			o.Exchange = rapid.SampledFrom([]clusterset.Exchange{"", "Slices", "SlicesAndWire", "Wire"}).Draw(t, "exchange")
 			o.Slices = genLocalSlices().Draw(t, "slices")
 			switch rapid.SampledFrom([]string{"plain", "plain", "plain", "dual", "headless", "external", "gone", "unexported"}).Draw(t, "service") {
 			case "dual":
@@ -85,7 +86,7 @@ func copyOfSlices(list []discoveryv1.EndpointSlice) []discoveryv1.EndpointSlice 
 }
 
 func checkWire(t *rapid.T, o services.ExportObserved) {
-	if o.Mode != "PodIP" || o.Exchange != services.ExchangeWire || o.Published.Service == nil {
+	if o.Mode != "PodIP" || o.Exchange != clusterset.ExchangeWire || o.Published.Service == nil {
 		return
 	}
 	want, got := map[string]bool{}, map[string]bool{}

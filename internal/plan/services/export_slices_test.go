@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
 
@@ -118,15 +119,15 @@ func trimmed(addresses []string) []string {
 }
 
 func TestExchangeDecidesWhatIsPublished(t *testing.T) {
-	for exchange, tc := range map[services.Exchange]struct {
+	for exchange, tc := range map[clusterset.Exchange]struct {
 		reason string
 		first  []string // with nothing published
 		later  []string // with everything published
 	}{
-		services.ExchangeUnknown:       {"the leader has not answered: endpoints are not touched", []string{"+Service"}, []string{}},
-		services.ExchangeSlices:        {"nobody reads the wire's Endpoints", []string{"+Service", "+slice"}, []string{"-Endpoints"}},
-		services.ExchangeSlicesAndWire: {"somebody reads each", []string{"+Service", "+Endpoints", "+slice"}, []string{}},
-		services.ExchangeWire:          {"an upstream leader knows no slices", []string{"+Service", "+Endpoints"}, []string{"-slice"}},
+		clusterset.ExchangeUnknown:       {"the leader has not answered: endpoints are not touched", []string{"+Service"}, []string{}},
+		clusterset.ExchangeSlices:        {"nobody reads the wire's Endpoints", []string{"+Service", "+slice"}, []string{"-Endpoints"}},
+		clusterset.ExchangeSlicesAndWire: {"somebody reads each", []string{"+Service", "+Endpoints", "+slice"}, []string{}},
+		clusterset.ExchangeWire:          {"an upstream leader knows no slices", []string{"+Service", "+Endpoints"}, []string{"-slice"}},
 	} {
 		with := func(o *services.ExportObserved) { o.Exchange = exchange }
 		equal(t, tc.reason, touched(services.Export(exporting(with))), tc.first)

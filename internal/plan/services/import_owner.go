@@ -9,6 +9,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
 // The label with the name of the ClusterSet proves that an object is ours. Two
@@ -71,10 +72,12 @@ func (i importer) refuseService() Refusal {
 	return Refusal{
 		Kind: "Service",
 		Name: i.Service.Namespace + "/" + i.Service.Name,
-		What: fmt.Sprintf("Service %q of the ClusterSet is not imported, and has no ServiceImport", i.Tuple),
-		Why:  fmt.Sprintf("Service %q exists and was not made by this import", i.Service.Namespace+"/"+i.Service.Name),
-		Next: "rename or delete that Service",
-		Rule: "MEM-RI-2",
+		Refusal: refusal.Refusal{
+			What: fmt.Sprintf("Service %q of the ClusterSet is not imported, and has no ServiceImport", i.Tuple),
+			Why:  fmt.Sprintf("Service %q exists and was not made by this import", i.Service.Namespace+"/"+i.Service.Name),
+			Next: "rename or delete that Service",
+			Rule: "MEM-RI-2",
+		},
 	}
 }
 
@@ -82,10 +85,12 @@ func (i importer) refuseServiceImport() Refusal {
 	return Refusal{
 		Kind: "ServiceImport",
 		Name: i.Tuple.String(),
-		What: fmt.Sprintf("ServiceImport %q is not written", i.Tuple),
-		Why:  "it exists and another implementation of the MCS API, or a person, made it",
-		Next: "delete it if nobody needs it; it is then made anew",
-		Rule: "WK-25",
+		Refusal: refusal.Refusal{
+			What: fmt.Sprintf("ServiceImport %q is not written", i.Tuple),
+			Why:  "it exists and another implementation of the MCS API, or a person, made it",
+			Next: "delete it if nobody needs it; it is then made anew",
+			Rule: "WK-25",
+		},
 	}
 }
 
@@ -93,9 +98,11 @@ func refuseSlice(s *discoveryv1.EndpointSlice, cluster string) Refusal {
 	return Refusal{
 		Kind: "EndpointSlice",
 		Name: s.Namespace + "/" + s.Name,
-		What: fmt.Sprintf("a part of the endpoints of cluster %q is not imported", cluster),
-		Why:  fmt.Sprintf("EndpointSlice %q exists and was not made by this import", s.Namespace+"/"+s.Name),
-		Next: "delete that EndpointSlice",
-		Rule: "WK-25",
+		Refusal: refusal.Refusal{
+			What: fmt.Sprintf("a part of the endpoints of cluster %q is not imported", cluster),
+			Why:  fmt.Sprintf("EndpointSlice %q exists and was not made by this import", s.Namespace+"/"+s.Name),
+			Next: "delete that EndpointSlice",
+			Rule: "WK-25",
+		},
 	}
 }

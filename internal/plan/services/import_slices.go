@@ -105,7 +105,7 @@ func (i importer) mirrored(source string) map[string]*Group {
 	want := map[string]*Group{}
 	for k := range i.Remote {
 		remote := &i.Remote[k]
-		if sourceOf(remote) != source || tupleOf(remote) != i.Tuple || !slices.Contains(i.families, familyOf(remote.AddressType)) {
+		if sourceOf(remote) != source || !belongs(remote, i.Tuple) || !slices.Contains(i.families, familyOf(remote.AddressType)) {
 			continue
 		}
 		n, ok := identity.SliceNumber(remote.Name, source, i.Tuple)

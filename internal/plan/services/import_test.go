@@ -285,7 +285,7 @@ func TestEndpointSliceObjectsMayBePruned(t *testing.T) {
 func sentences(refusals []services.Refusal) string {
 	var lines []string
 	for _, r := range refusals {
-		lines = append(lines, r.String())
+		lines = append(lines, r.Error())
 	}
 	return strings.Join(lines, "\n")
 }

@@ -132,7 +132,7 @@ func (i importer) remoteClusters() map[string]bool {
 		return clusters
 	}
 	for k := range i.Remote {
-		if tupleOf(&i.Remote[k]) == i.Tuple {
+		if belongs(&i.Remote[k], i.Tuple) {
 			clusters[sourceOf(&i.Remote[k])] = true
 		}
 	}
