@@ -67,6 +67,10 @@ const (
 	AnnotationLeader = "multicluster.lockstep.dev/leader"
 	// AnnotationService on a Service export: ServiceFacts.
 	AnnotationService = "multicluster.lockstep.dev/service"
+	// AnnotationExported on a slice of the common area: when the ServiceExport
+	// was made, RFC 3339, by the clock of its own cluster. It is what importers
+	// measure from and decides nothing.
+	AnnotationExported = "multicluster.lockstep.dev/exported"
 	// AnnotationMerge on a Service import: MergeFacts.
 	AnnotationMerge = "multicluster.lockstep.dev/merge"
 	// AnnotationLeaderSeen on the member's ClusterSet: what the member

@@ -2,6 +2,7 @@ package services
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -101,7 +102,10 @@ func (o ExportObserved) layout() Layout {
 	dress := l.Dress
 	l.Dress = func(s *discoveryv1.EndpointSlice) {
 		dress(s)
-		delete(s.Labels, LabelKeeper) // taken over from the leader
+		delete(s.Labels, LabelKeeper)                   // taken over from the leader
+		if s.ResourceVersion == "" && o.Export != nil { // not worth a write by itself
+			setAnnotation(s, v1alpha1.AnnotationExported, o.Export.CreationTimestamp.UTC().Format(time.RFC3339))
+		}
 	}
 	if o.Service != nil {
 		first := append(slices.Clone(o.Service.Spec.IPFamilies), corev1.IPv4Protocol)[0]

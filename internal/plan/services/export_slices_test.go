@@ -2,6 +2,7 @@ package services_test
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -32,6 +33,7 @@ func TestWK_45_SliceInTheCommonArea(t *testing.T) {
 				"endpointslice.kubernetes.io/managed-by":      "multicluster.lockstep.dev",
 				"service.kubernetes.io/service-proxy-name":    "multicluster.lockstep.dev",
 			},
+			Annotations: map[string]string{"multicluster.lockstep.dev/exported": at(0).UTC().Format(time.RFC3339)},
 		},
 		AddressType: "IPv4",
 		Ports:       slicePorts("http:8080"),
