@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/lockstep-dev/lockstep/internal/kube/metrics"
 	"github.com/lockstep-dev/lockstep/internal/kube/role"
 	"github.com/lockstep-dev/lockstep/internal/leader/merge"
 	"github.com/lockstep-dev/lockstep/internal/leader/roster"
@@ -20,20 +21,22 @@ type Options struct{ role.Options }
 
 // Run is the leader controller; it returns when ctx ends or leadership is lost.
 func Run(ctx context.Context, config *rest.Config, options Options) error {
-	mgr, err := assemble(ctx, config, options)
+	meter := metrics.NewLeader(options.Namespace, options.Now)
+	mgr, err := assemble(ctx, meter.Count(config), options, meter)
 	if err != nil {
 		return role.Explain(err, config, options.Options)
 	}
-	return role.Start(ctx, mgr, options.Options)
+	return role.Start(ctx, mgr, options.Options, meter)
 }
 
-func assemble(ctx context.Context, config *rest.Config, options Options) (ctrl.Manager, error) {
+func assemble(ctx context.Context, config *rest.Config, options Options, meter *metrics.Leader) (ctrl.Manager, error) {
 	mgr, err := role.NewManager(config, options.Options, cache.Options{
 		DefaultNamespaces: map[string]cache.Config{options.Namespace: {}},
 	})
 	if err != nil {
 		return nil, err
 	}
+	meter.Read(mgr)
 	if err := merge.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
@@ -45,7 +48,7 @@ func assemble(ctx context.Context, config *rest.Config, options Options) (ctrl.M
 	err = errors.Join(
 		(&roster.Reconciler{
 			Client: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lockstep-leader"),
-			Namespace: options.Namespace, ClaimsServed: claims, Merged: merger.Merged,
+			Namespace: options.Namespace, ClaimsServed: claims, Merged: merger.Merged, Meter: meter,
 			Timeout: options.Scale(clusterset.BeatTimeout), LookAgain: options.Scale(5 * time.Second), Now: options.Now,
 		}).SetupWithManager(mgr, options.One()),
 		merger.SetupWithManager(mgr, options.Controller()),

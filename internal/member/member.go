@@ -16,6 +16,7 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/kube/local"
+	"github.com/lockstep-dev/lockstep/internal/kube/metrics"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/kube/role"
 	"github.com/lockstep-dev/lockstep/internal/member/exporter"
@@ -36,14 +37,15 @@ type Options struct {
 
 // Run is the member controller; it returns when ctx ends or leadership is lost.
 func Run(ctx context.Context, config *rest.Config, options Options) error {
-	mgr, err := assemble(ctx, config, options)
+	meter := metrics.NewMember(options.Scale(clusterset.BeatTimeout), options.Now)
+	mgr, err := assemble(ctx, meter.Count(config), options, meter)
 	if err != nil {
 		return role.Explain(err, config, options.Options)
 	}
-	return role.Start(ctx, mgr, options.Options)
+	return role.Start(ctx, mgr, options.Options, meter)
 }
 
-func assemble(ctx context.Context, config *rest.Config, options Options) (ctrl.Manager, error) {
+func assemble(ctx context.Context, config *rest.Config, options Options, meter *metrics.Member) (ctrl.Manager, error) {
 	inNamespace := cache.ByObject{Namespaces: map[string]cache.Config{options.Namespace: {}}}
 	mgr, err := role.NewManager(config, options.Options, cache.Options{
 		ByObject: map[client.Object]cache.ByObject{&v1alpha2.ClusterSet{}: inNamespace, &corev1.Secret{}: inNamespace},
@@ -58,17 +60,19 @@ func assemble(ctx context.Context, config *rest.Config, options Options) (ctrl.M
 	if err := local.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	link := remote.NewLink(remote.Settings{UserAgent: "lockstep-member"})
+	link := remote.NewLink(remote.Settings{UserAgent: "lockstep-member", Wrap: meter.Transport(metrics.LeaderServer), Now: options.Now})
+	meter.Link = link
+	meter.Read(mgr)
 	beater := &heartbeat.Beater{Link: link, ClusterUID: uid, Every: options.Scale(clusterset.HeartbeatEvery), Now: options.Now}
 	for _, runnable := range []interface{ Start(context.Context) error }{link, beater} {
 		if err := mgr.Add(runnable); err != nil {
 			return nil, err
 		}
 	}
-	return mgr, setup(ctx, mgr, link, uid, options)
+	return mgr, setup(ctx, mgr, link, uid, options, meter)
 }
 
-func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string, options Options) error {
+func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string, options Options, meter *metrics.Member) error {
 	claims, err := role.ClaimsServed(mgr)
 	if err != nil {
 		return err
@@ -89,7 +93,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string,
 			LookAgain: options.Scale(30 * time.Second), Now: options.Now,
 		}).SetupWithManager(mgr, options.Controller()),
 		(&importer.Reconciler{
-			Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Families: families, Link: link, Events: recorder, Now: options.Now,
+			Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Families: families, Link: link, Events: recorder, Now: options.Now, Meter: meter,
 		}).SetupWithManager(mgr, options.Controller()),
 	)
 }

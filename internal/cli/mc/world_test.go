@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
@@ -58,7 +59,7 @@ func (w *world) open(t *testing.T, name string) place {
 		t.Fatal(err)
 	}
 	options := func(of, namespace string) role.Options {
-		return role.Options{Name: of, Namespace: namespace, IntervalScale: 0.1, MetricsAddress: "0", Log: logr.Discard()}
+		return role.Options{Name: of, Namespace: namespace, IntervalScale: 0.1, MetricsAddress: "0", Registry: prometheus.NewRegistry(), Log: logr.Discard()}
 	}
 	if name == "hub" {
 		install(t, c, manifests.Leader)

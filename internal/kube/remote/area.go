@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -28,6 +29,8 @@ import (
 // new access makes a new Area.
 type Area struct {
 	clusterset.Access
+	// Opened is when this connection was begun.
+	Opened time.Time
 	// Direct reads and writes past every cache.
 	Direct client.Client
 
@@ -64,13 +67,24 @@ type Settings struct {
 	Burst int
 	// UserAgent as the leader's audit log shows it.
 	UserAgent string
+	// Wrap sees every request that leaves for the leader; nil means nobody does.
+	Wrap func(http.RoundTripper) http.RoundTripper
+	// Now is the clock of the process; nil means the machine's.
+	Now func() time.Time
+}
+
+func (s Settings) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
 }
 
 // openArea prepares clients and caches; it contacts nobody. Doubts about what
 // the caches show are told to doubt.
 func openArea(access clusterset.Access, settings Settings, doubt func()) (*Area, error) {
 	config := restConfig(access, settings)
-	area := &Area{Access: access, trust: trust{raised: doubt}}
+	area := &Area{Access: access, Opened: settings.now(), trust: trust{raised: doubt}}
 	var err error
 	if area.Direct, err = direct(access, area.gate.wrap(config)); err != nil {
 		return nil, err
@@ -135,6 +149,9 @@ func restConfig(access clusterset.Access, settings Settings) *rest.Config {
 	}
 	if settings.QPS != 0 {
 		config.QPS, config.Burst = settings.QPS, settings.Burst
+	}
+	if settings.Wrap != nil {
+		config.Wrap(settings.Wrap)
 	}
 	return config
 }

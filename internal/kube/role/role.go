@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -25,6 +26,7 @@ import (
 	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -44,6 +46,10 @@ type Options struct {
 	// HealthAddress serves /healthz and /readyz, MetricsAddress /metrics. Empty
 	// or "0" serves nothing.
 	HealthAddress, MetricsAddress string
+	// Registry is told the role's own metrics while it runs. Nil means that of
+	// controller-runtime, which is what MetricsAddress serves; two controllers of
+	// one role in one process need one each.
+	Registry prometheus.Registerer
 	// PprofAddress serves profiles of the process below /debug/pprof to whoever
 	// can reach it. Empty serves nothing.
 	PprofAddress string
@@ -142,7 +148,12 @@ func cachesReady(mgr ctrl.Manager) healthz.Checker {
 
 // Start runs the manager. Losing the lease ends it with an error: the process
 // must go, so that nothing of it writes any more.
-func Start(ctx context.Context, mgr ctrl.Manager, o Options) error {
+func Start(ctx context.Context, mgr ctrl.Manager, o Options, meter prometheus.Collector) error {
+	registry := cmp.Or(o.Registry, prometheus.Registerer(metrics.Registry))
+	if err := registry.Register(meter); err != nil {
+		return fmt.Errorf("cannot start the %s controller: its metrics are registered already: %w", o.Name, err)
+	}
+	defer registry.Unregister(meter)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("the %s controller stopped: %w", o.Name, err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/kube/metrics"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 )
 
@@ -41,6 +42,7 @@ type Reconciler struct {
 	// how often that is checked.
 	Timeout, LookAgain time.Duration
 	Now                func() time.Time
+	Meter              *metrics.Leader
 
 	// receipts is what this process witnessed. What it did not is in the status.
 	receipts clusterset.Receipts
@@ -84,6 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		}
 		failures = append(failures, err, r.report(ctx, seen))
 	}
+	r.Meter.Roster(seen.members, r.receipts)
 	return apply.Result(again, errors.Join(failures...))
 }
 

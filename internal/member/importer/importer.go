@@ -23,6 +23,7 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/kube/local"
+	"github.com/lockstep-dev/lockstep/internal/kube/metrics"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
@@ -39,12 +40,14 @@ type Reconciler struct {
 	Link     *remote.Link
 	Events   events.EventRecorder
 	Now      func() time.Time
+	Meter    *metrics.Member
 }
 
 // observed is what the plan depends on, and what there is to write on.
 type observed struct {
 	services.ImportObserved
-	area *remote.Area
+	area  *remote.Area
+	since time.Time // of the Namespace
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -61,6 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		plan = services.Import(seen.ImportObserved)
 	}
 	err = r.apply(ctx, plan)
+	r.measure(seen, plan, err)
 	if wait := r.patience(seen, plan); err == nil && wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
@@ -144,7 +148,7 @@ func (o *observed) observeLocal(ctx context.Context, r *Reconciler) error {
 	if err != nil || namespace == nil {
 		return err
 	}
-	o.NamespaceActive = namespace.DeletionTimestamp.IsZero()
+	o.NamespaceActive, o.since = namespace.DeletionTimestamp.IsZero(), namespace.CreationTimestamp.Time
 	if o.ServiceImport, err = local.Get[mcsv1beta1.ServiceImport](ctx, r.Local, o.Tuple); err != nil {
 		return err
 	}

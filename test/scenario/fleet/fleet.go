@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -202,7 +203,7 @@ func as(admin *rest.Config, namespace string) *rest.Config {
 }
 
 func options(t testing.TB, name, namespace string) role.Options {
-	return role.Options{Name: name, Namespace: namespace, IntervalScale: IntervalScale, MetricsAddress: "0", Log: logger(t, name)}
+	return role.Options{Name: name, Namespace: namespace, IntervalScale: IntervalScale, MetricsAddress: "0", Registry: prometheus.NewRegistry(), Log: logger(t, name)}
 }
 
 // Libraries log through one logger of the process; tests have no use for it.
