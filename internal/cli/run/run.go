@@ -2,8 +2,8 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"strconv"
@@ -14,8 +14,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
@@ -28,6 +26,7 @@ import (
 // need are hidden; a Node may set them for all its Pods by environment.
 type options struct {
 	config, kubeconfig, namespace string
+	logLevel, logFormat           string
 	verbose                       bool
 	allowLoopback                 bool
 	intervalScale                 float64
@@ -59,6 +58,10 @@ func newRole(streams genericiooptions.IOStreams, name, short string, run runner)
 		Use: name, Short: short, Args: cobra.NoArgs,
 		Example: "  lockstep run " + name + " --config controller_manager_config.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := o.logger(streams.ErrOut)
+			if err != nil {
+				return err
+			}
 			config, err := loadConfig(o.config)
 			if err != nil {
 				return err
@@ -67,7 +70,7 @@ func newRole(streams genericiooptions.IOStreams, name, short string, run runner)
 			if err != nil {
 				return err
 			}
-			common := o.common(name, config, newLogger(streams, o.verbose))
+			common := o.common(name, config, log)
 			common.Log.Info("Starting", "role", name, "namespace", o.namespace, "server", target.Host)
 			return run(cmd, o, config, common, target)
 		},
@@ -76,7 +79,9 @@ func newRole(streams genericiooptions.IOStreams, name, short string, run runner)
 	flags.StringVar(&o.config, "config", "", "configuration file of kind MultiClusterConfig (required)")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster to serve; default $KUBECONFIG, else the Pod's own account")
 	flags.StringVarP(&o.namespace, "namespace", "n", os.Getenv("POD_NAMESPACE"), "Namespace to serve; default $POD_NAMESPACE")
-	flags.BoolVarP(&o.verbose, "verbose", "v", false, "log what only a developer wants to know as well")
+	flags.StringVar(&o.logLevel, "log-level", cmp.Or(os.Getenv("LOCKSTEP_LOG_LEVEL"), "info"), "what to log: error, info, or debug; default $LOCKSTEP_LOG_LEVEL, else info")
+	flags.StringVar(&o.logFormat, "log-format", cmp.Or(os.Getenv("LOCKSTEP_LOG_FORMAT"), "json"), "how to log: json, or text; default $LOCKSTEP_LOG_FORMAT, else json")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "the same as --log-level debug")
 	flags.IntVar(&o.workers, "workers", 0, "Services handled at once, per loop; 0 means 8")
 	flags.BoolVar(&o.allowLoopback, "allow-loopback", envBool("LOCKSTEP_ALLOW_LOOPBACK"), "accept a leader on this machine itself")
 	flags.Float64Var(&o.intervalScale, "interval-scale", envFloat("LOCKSTEP_INTERVAL_SCALE", 1), "multiply every period by this")
@@ -137,17 +142,6 @@ func onPod(address string) string {
 		return address
 	}
 	return net.JoinHostPort(os.Getenv("POD_IP"), port)
-}
-
-func newLogger(streams genericiooptions.IOStreams, verbose bool) logr.Logger {
-	level := slog.LevelInfo
-	if verbose {
-		level = slog.LevelDebug
-	}
-	log := logr.FromSlogHandler(slog.NewJSONHandler(streams.ErrOut, &slog.HandlerOptions{Level: level}))
-	ctrllog.SetLogger(log)
-	klog.SetLogger(log)
-	return log
 }
 
 func runLeader(cmd *cobra.Command, _ options, _ *v1alpha1.MultiClusterConfig, common role.Options, target *rest.Config) error {
