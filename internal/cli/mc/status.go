@@ -30,13 +30,17 @@ type Source struct {
 // Status reads all clusters at once, each within the limit, and joins what they
 // say. A cluster that does not answer in time takes nothing from the others.
 func Status(ctx context.Context, sources []Source, limit time.Duration) overview.View {
+	return overview.New(time.Now(), readAll(ctx, sources, limit))
+}
+
+func readAll(ctx context.Context, sources []Source, limit time.Duration) []overview.Cluster {
 	clusters := make([]overview.Cluster, len(sources))
 	var all sync.WaitGroup
 	for i, source := range sources {
 		all.Go(func() { clusters[i] = readWithin(ctx, source, limit) })
 	}
 	all.Wait()
-	return overview.New(time.Now(), clusters)
+	return clusters
 }
 
 func readWithin(ctx context.Context, source Source, limit time.Duration) overview.Cluster {

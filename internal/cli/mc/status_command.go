@@ -23,6 +23,7 @@ type statusFlags struct {
 	timeout     time.Duration
 	format      string
 	exitCode    bool
+	watch       bool
 }
 
 func newStatus(shell *shell) *cobra.Command {
@@ -32,9 +33,15 @@ func newStatus(shell *shell) *cobra.Command {
 		Short: "Show ClusterSets on one page, with what is wrong and what to do",
 		Long: `Show ClusterSets on one page: leader, members as both sides see them, exports,
 imports, and a line for each problem with its reason and one next step. Give the
-contexts of the leader and of the members; what cannot be read is told.`,
+contexts of the leader and of the members; what cannot be read is told.
+
+With --watch the page is shown again whenever it changes: in place on a terminal,
+else as lines that came (+) and went (-), each with its time; with -o json or yaml
+as one document per change. A cluster that does not answer is shown as it was
+last. Ctrl-C ends it, which is no error.`,
 		Example: `  lockstep mc status --contexts hub,east,west
-  lockstep mc status --all-contexts --exit-code -o json`,
+  lockstep mc status --all-contexts --exit-code -o json
+  lockstep mc status --all-contexts --watch`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return runStatus(command.Context(), shell, flags) },
 	}
@@ -43,6 +50,8 @@ contexts of the leader and of the members; what cannot be read is told.`,
 	set.BoolVar(&flags.allContexts, "all-contexts", false, "read every context of the kubeconfig")
 	set.DurationVar(&flags.timeout, "timeout", flags.timeout, "how long a cluster may take to answer")
 	set.BoolVar(&flags.exitCode, "exit-code", false, "exit with 3 when there is a problem")
+	set.BoolVarP(&flags.watch, "watch", "w", false, "show the page again whenever it changes, until Ctrl-C")
+	command.MarkFlagsMutuallyExclusive("watch", "exit-code")
 	bindOutput(command, &flags.format, "json", "yaml", "wide")
 	return command
 }
@@ -51,6 +60,9 @@ func runStatus(ctx context.Context, shell *shell, flags statusFlags) error {
 	names, err := flags.choose(shell.access)
 	if err != nil {
 		return err
+	}
+	if flags.watch {
+		return runWatch(ctx, shell, flags, names)
 	}
 	view := Status(ctx, shell.sources(names, flags.timeout), flags.timeout)
 	if err := printStatus(shell.Out, flags.format, view); err != nil {
@@ -89,12 +101,19 @@ func (f statusFlags) choose(access Access) ([]string, error) {
 func (s *shell) sources(contexts []string, timeout time.Duration) []Source {
 	sources := make([]Source, len(contexts))
 	for i, name := range contexts {
-		access := s.access
-		access.Context = name
-		connection, err := access.Connect(io.Discard, timeout)
-		sources[i] = Source{Context: name, Reader: connection.Client, Failure: err}
+		sources[i] = s.source(name, timeout)
 	}
 	return sources
+}
+
+func (s *shell) source(name string, timeout time.Duration) Source {
+	access := s.access
+	access.Context = name
+	connection, err := access.Connect(io.Discard, timeout)
+	if err != nil {
+		return Source{Context: name, Failure: err}
+	}
+	return Source{Context: name, Reader: connection.Client}
 }
 
 func printStatus(w io.Writer, format string, view overview.View) error {

@@ -44,6 +44,20 @@ func (v View) Healthy() bool {
 	return len(v.Problems) == 0 && !slices.ContainsFunc(v.ClusterSets, func(s ClusterSet) bool { return len(s.Problems) > 0 })
 }
 
+// WithoutBeats is the page without the times of heartbeats, which change although
+// nothing happens.
+func (v View) WithoutBeats() View {
+	v.ClusterSets = slices.Clone(v.ClusterSets)
+	for i := range v.ClusterSets {
+		members := slices.Clone(v.ClusterSets[i].Members)
+		for j := range members {
+			members[j].Heartbeat, members[j].HeartbeatAge = nil, nil
+		}
+		v.ClusterSets[i].Members = members
+	}
+	return v
+}
+
 // identity of a ClusterSet: two of one name under different leaders, or in
 // different common areas, have nothing to do with each other.
 type identity struct{ name, leader, area string }
