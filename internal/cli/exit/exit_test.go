@@ -56,6 +56,23 @@ func TestReport(t *testing.T) {
 		"a plain error is one sentence": {
 			errors.New("boom"), exit.Report{What: "boom", Code: 1},
 		},
+		"of several refusals none is lost": {
+			errors.Join(refused, errors.Join(nil, &refusal.Refusal{What: "nor this", Rule: "R-2"}), errors.New("boom")),
+			exit.Report{What: `cannot join "west"`, Why: "no token", Next: "create one", Rule: "CLI-5.4", Code: 3,
+				Also: []exit.Report{{What: "nor this", Rule: "R-2", Code: 3}, {What: "boom", Code: 1}}},
+		},
+		"a code that was given to all is given to each": {
+			&exit.Error{Code: exit.Usage, Cause: errors.Join(errors.New("a"), &exit.Error{Code: exit.Failed, Cause: errors.New("b"), Next: "c"})},
+			exit.Report{What: "a", Code: 2, Also: []exit.Report{{What: "b", Next: "c", Code: 2}}},
+		},
+		"a sentence made of two errors stays one": {
+			fmt.Errorf("%w; and before that: %w", errors.New("a"), errors.New("b")),
+			exit.Report{What: "a; and before that: b", Code: 1},
+		},
+		"the right that is missing": {
+			fmt.Errorf("cannot list: %w", lacking{}),
+			exit.Report{What: "cannot list: forbidden", Code: 1, Right: &exit.Right{Verb: "list", Resource: "clustersets", Namespace: "x"}},
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -63,6 +80,22 @@ func TestReport(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+type lacking struct{}
+
+func (lacking) Error() string { return "forbidden" }
+
+func (lacking) Right() exit.Right {
+	return exit.Right{Verb: "list", Resource: "clustersets", Namespace: "x"}
+}
+
+func TestPrintTextGivesEachErrorALine(t *testing.T) {
+	var out strings.Builder
+	exit.PrintText(&out, errors.Join(errors.New("one"), errors.New("two")))
+	if got, want := out.String(), "error: one\nerror: two\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
