@@ -8,5 +8,8 @@ package lockstep
 // Deep copies of the API kinds (zz_generated.deepcopy.go) and their CRDs.
 //go:generate go tool -modfile=tools/gen/go.mod controller-gen object crd paths=./api/... output:crd:dir=config/crd
 
+// The digests of the manifests, which "mc deploy" compares.
+//go:generate go test ./config -run=TestDigests -update -count=1
+
 // The page that shows which test proves which rule.
 //go:generate go test ./internal/arch -run=TestRulesPage -update -count=1
