@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -37,14 +38,23 @@ func (e *NotReadyError) Error() string {
 // Unwrap is why the wait ended.
 func (e *NotReadyError) Unwrap() error { return e.Cause }
 
-// awaitAll waits for all objects at the same time.
-func awaitAll(ctx context.Context, c client.WithWatch, within time.Duration, objects []*unstructured.Unstructured, ready check) error {
+// awaitAll waits for all objects at the same time. A say that is not nil hears
+// of what is missing, one call at a time.
+func awaitAll(ctx context.Context, c client.WithWatch, within time.Duration, objects []*unstructured.Unstructured, ready check, say func(object, missing string)) error {
+	var speaking sync.Mutex
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, obj := range objects {
 		group.Go(func() error {
 			w := waiter{client: c, object: obj, ready: ready, missing: "the API server has not answered"}
+			if say != nil {
+				w.say = func(missing string) {
+					speaking.Lock()
+					defer speaking.Unlock()
+					say(describe(obj), missing)
+				}
+			}
 			if err := w.wait(ctx); ctx.Err() == nil || !wait.Interrupted(err) {
 				return err
 			}
@@ -61,6 +71,7 @@ type waiter struct {
 	ready  check
 	// missing is what the last look found, or the error of it.
 	missing string
+	say     func(missing string) // may be nil
 }
 
 // wait holds out through errors of the API server, which may be restarting,
@@ -130,6 +141,9 @@ func (w *waiter) look(current *unstructured.Unstructured) (bool, error) {
 	done, missing, err := w.ready(current)
 	if err != nil {
 		return false, w.hopeless(err)
+	}
+	if w.say != nil && !done && missing != w.missing {
+		w.say(missing)
 	}
 	w.missing = missing
 	return done, nil

@@ -67,6 +67,12 @@ type Options struct {
 	// AvailableWithin bounds the wait until every Deployment runs what was
 	// applied. Zero does not wait.
 	AvailableWithin time.Duration
+	// Waiting hears what a wait is for, and again when that changes; calls do
+	// not overlap. May be nil.
+	Waiting func(object, missing string)
+	// DryRun changes nothing and waits for nothing: outcomes are what they
+	// would be.
+	DryRun bool
 }
 
 // Apply makes the cluster hold the objects, which must be in the order of
@@ -86,11 +92,14 @@ func Apply(ctx context.Context, c client.WithWatch, objects []*unstructured.Unst
 	if err := refuse(steps); err != nil {
 		return nil, err
 	}
+	if options.DryRun {
+		return preview(ctx, c, steps, options)
+	}
 	results, err := run(ctx, c, steps, options)
 	if err != nil || options.AvailableWithin == 0 {
 		return results, err
 	}
-	return results, awaitAll(ctx, c, options.AvailableWithin, ofKind(objects, deploymentKind), available)
+	return results, awaitAll(ctx, c, options.AvailableWithin, ofKind(objects, deploymentKind), available, options.Waiting)
 }
 
 var (
@@ -120,7 +129,7 @@ func run(ctx context.Context, c client.WithWatch, steps []step, options Options)
 		if isKind(s.wanted, crdKind) {
 			crds = append(crds, s.wanted)
 			if i+1 == len(steps) || !isKind(steps[i+1].wanted, crdKind) {
-				if err := awaitAll(ctx, c, within, crds, established); err != nil {
+				if err := awaitAll(ctx, c, within, crds, established, options.Waiting); err != nil {
 					return results, err
 				}
 			}
@@ -137,10 +146,7 @@ func (s step) apply(ctx context.Context, c client.Client) (Result, error) {
 		result.Note = s.keep
 		return result, nil
 	}
-	sent := s.wanted.DeepCopy() // Apply fills in what the API server returns
-	if s.found != nil && !ours(s.found) {
-		disown(sent)
-	}
+	sent := s.sent()
 	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(sent), client.FieldOwner(FieldManager), client.ForceOwnership)
 	if err != nil {
 		return Result{}, explain("apply", s.wanted, err)
@@ -154,6 +160,15 @@ func (s step) apply(ctx context.Context, c client.Client) (Result, error) {
 		result.Outcome = apply.Configured
 	}
 	return result, nil
+}
+
+// sent is a copy of what is wanted: Apply fills in what the API server returns.
+func (s step) sent() *unstructured.Unstructured {
+	sent := s.wanted.DeepCopy()
+	if s.found != nil && !ours(s.found) {
+		disown(sent)
+	}
+	return sent
 }
 
 func resultFor(obj *unstructured.Unstructured, outcome apply.Outcome) Result {

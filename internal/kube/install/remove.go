@@ -24,6 +24,9 @@ type RemoveOptions struct {
 	// these kinds exist: without their controller, finalizers would keep them
 	// for ever, and the CRD with them.
 	Data bool
+	// Keep says why an object stays although it could be removed; empty for
+	// one that goes. May be nil.
+	Keep func(*unstructured.Unstructured) string
 }
 
 // Remove deletes the objects in the reverse of the order of their creation. An
@@ -38,6 +41,12 @@ func Remove(ctx context.Context, c client.Client, objects []*unstructured.Unstru
 	steps, err := observe(ctx, c, backwards)
 	if err != nil {
 		return nil, err
+	}
+	for i := range steps {
+		steps[i].keep = "" // what is not to be replaced may be removed
+		if options.Keep != nil {
+			steps[i].keep = options.Keep(steps[i].wanted)
+		}
 	}
 	if options.Data {
 		if err := refuseInUse(ctx, c, steps); err != nil {
@@ -66,6 +75,8 @@ func (s step) remove(ctx context.Context, c client.Client, data bool) (Result, e
 		result.Outcome = Absent
 	case !ours(s.found):
 		result.Note = "made by somebody else"
+	case s.keep != "":
+		result.Note = s.keep
 	case !data && (isKind(s.found, crdKind) || isKind(s.found, namespaceKind)):
 		result.Note = "holds what users wrote"
 	default:
@@ -83,7 +94,7 @@ func (s step) remove(ctx context.Context, c client.Client, data bool) (Result, e
 func refuseInUse(ctx context.Context, c client.Client, steps []step) error {
 	var used []string
 	for _, s := range steps {
-		if s.found == nil || !ours(s.found) || !isKind(s.found, crdKind) {
+		if s.found == nil || s.keep != "" || !ours(s.found) || !isKind(s.found, crdKind) {
 			continue
 		}
 		example, err := anyOf(ctx, c, s.found)
