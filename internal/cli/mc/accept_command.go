@@ -40,8 +40,9 @@ ends the wait: what is not in the common area now is withdrawn here.`,
 	flags.StringVar(&opts.ClusterSet, "clusterset", "", "ClusterSet `ID`")
 	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	bindWait(flags, &opts.Wait, "the member controller")
+	shell.bindOutcomes(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := need(command, "clusterset"); err != nil {
+		if err := need(command, "namespace", "clusterset"); err != nil {
 			return err
 		}
 		opts.Progress = shell.progress()

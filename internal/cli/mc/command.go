@@ -16,8 +16,11 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		`A ClusterSet has one leader, which holds the common area, and members, which
 export Services to it and import from it. The way to one:
 
-  in the leader   mc init, then mc create membertoken for each member
-  in each member  mc join, with the join config and the token of the leader
+  in the leader   mc deploy leadercluster, mc init, then mc create membertoken for
+                  each member
+  in each member  mc deploy membercluster, then mc join, with the join config and the
+                  token of the leader
+  for a Service   mc export, in the member where its Pods run
   anywhere        mc status`)
 	shell.access.bind(command.PersistentFlags())
 	command.AddCommand(
@@ -54,6 +57,8 @@ func help(command *cobra.Command, _ []string) error { return command.Help() }
 type shell struct {
 	genericiooptions.IOStreams
 	access Access
+	// format of the outcomes; see bindOutcomes.
+	format string
 }
 
 func (s *shell) connect() (Connection, error) { return s.access.Connect(s.ErrOut, 0) }
@@ -75,11 +80,5 @@ func (s *shell) sink(path string, mode fs.FileMode) Sink {
 		return ToWriter(s.Out)
 	default:
 		return ToFile(path, mode)
-	}
-}
-
-func (s *shell) print(touched ...Touched) {
-	for _, t := range touched {
-		fmt.Fprintln(s.Out, t)
 	}
 }

@@ -2,10 +2,13 @@ package mc
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
+	"github.com/lockstep-dev/lockstep/internal/plan/spelling"
 )
 
 // Access says which cluster a command speaks to.
@@ -33,6 +37,8 @@ func (a *Access) bind(flags *pflag.FlagSet) {
 // Connection is a client and what is known of where it leads.
 type Connection struct {
 	client.Client
+	// Watching is the same client, for what has to be watched.
+	Watching client.WithWatch
 	// Server is the URL of the API server, as the kubeconfig has it.
 	Server string
 }
@@ -42,29 +48,55 @@ type Connection struct {
 func (a Access) Connect(warnings io.Writer, timeout time.Duration) (Connection, error) {
 	config, err := a.loading().ClientConfig()
 	if err != nil {
-		return Connection{}, unusableKubeconfig(err)
+		return Connection{}, a.unusable(err)
 	}
 	config.Timeout = timeout
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
-	c, err := client.New(config, client.Options{Scheme: scheme.New()})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme.New()})
 	if err != nil {
-		return Connection{}, fmt.Errorf("cannot use kubeconfig context %q: %w", a.Context, err)
+		return Connection{}, failed(fmt.Sprintf("cannot use kubeconfig context %q", a.name()), "correct its server, certificates and credentials, or choose another with --context", err)
 	}
-	return Connection{Client: c, Server: config.Host}, nil
+	c = careful(c)
+	return Connection{Client: c, Watching: c, Server: config.Host}, nil
 }
 
-func unusableKubeconfig(err error) error {
-	if clientcmd.IsEmptyConfig(err) {
-		return failed("no cluster to speak to", "give --kubeconfig FILE, or set KUBECONFIG", err)
+// name is the context that is meant, for a sentence.
+func (a Access) name() string {
+	raw, err := a.loading().RawConfig()
+	if err != nil {
+		return a.Context
 	}
-	return failed("cannot use the kubeconfig", "list its contexts with: kubectl config get-contexts", err)
+	return cmp.Or(a.Context, raw.CurrentContext)
+}
+
+func (a Access) unusable(err error) error {
+	const what = "cannot use the kubeconfig"
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return failed("no cluster to speak to", "give --kubeconfig FILE, or set KUBECONFIG", errors.New("there is no kubeconfig, and this is no Pod"))
+	case errors.Is(err, fs.ErrNotExist):
+		return failed(what, "give --kubeconfig a file that exists", err)
+	case errors.Is(err, fs.ErrPermission):
+		return failed(what, "have the right to read that file granted, or give another with --kubeconfig", err)
+	}
+	names, _, unread := a.contexts()
+	if unread != nil || a.Context == "" || slices.Contains(names, a.Context) {
+		return failed(what, "correct the file, or give another with --kubeconfig", err)
+	}
+	next := "list its contexts with: kubectl config get-contexts"
+	if near := spelling.Nearest(a.Context, names); near != "" {
+		next = fmt.Sprintf("did you mean %q?", near)
+	} else if len(names) > 0 {
+		next = "its contexts are " + strings.Join(names, ", ")
+	}
+	return failed(fmt.Sprintf("cannot use context %q", a.Context), next, errors.New("the kubeconfig has no such context"))
 }
 
 // contexts are the names of all contexts, sorted, and the current one.
 func (a Access) contexts() (names []string, current string, err error) {
 	config, err := a.loading().RawConfig()
 	if err != nil {
-		return nil, "", unusableKubeconfig(err)
+		return nil, "", failed("cannot use the kubeconfig", "correct the file, or give another with --kubeconfig", err)
 	}
 	return slices.Sorted(maps.Keys(config.Contexts)), cmp.Or(a.Context, config.CurrentContext), nil
 }

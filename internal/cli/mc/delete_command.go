@@ -23,6 +23,7 @@ member that uses it is cut off at once, and loses its exports a day later.`,
 		Args: argument("the NAME of the token", false),
 	}
 	bindNamespace(command.Flags(), &opts.Namespace, "", "`namespace` of the common area")
+	shell.bindOutcomes(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := need(command, "namespace"); err != nil {
 			return err
@@ -53,6 +54,7 @@ made for it. While a cluster is a member the command is refused.`,
 	}
 	bindNamespace(command.Flags(), &opts.Namespace, "", "`namespace` of the common area")
 	command.Flags().StringVar(&opts.ClusterSet, "clusterset", "", "ClusterSet `ID`")
+	shell.bindOutcomes(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if err := need(command, "namespace", "clusterset"); err != nil {
 			return err

@@ -62,7 +62,10 @@ func isExplained(err error) bool {
 
 func nextStep(err error) string {
 	var network net.Error
+	var lacking *missingRight
 	switch {
+	case errors.As(err, &lacking):
+		return fmt.Sprintf("have the right to %s granted, or choose another context with --context", lacking.right)
 	case meta.IsNoMatchError(err):
 		return "install the multi-cluster CRDs and the controller in this cluster, or choose another cluster with --context"
 	case apierrors.IsUnauthorized(err):

@@ -1,6 +1,7 @@
 package mc
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -15,7 +16,22 @@ func bindNamespace(flags *pflag.FlagSet, namespace *string, value, usage string)
 }
 
 func bindWait(flags *pflag.FlagSet, wait *time.Duration, forWhat string) {
-	flags.DurationVar(wait, "wait", *wait, "how long to wait for "+forWhat+"; 0 does not wait")
+	flags.Var((*patience)(wait), "wait", "how long to wait for "+forWhat+"; 0 does not wait")
+}
+
+// patience is a time that is not negative.
+type patience time.Duration
+
+func (p *patience) String() string { return time.Duration(*p).String() }
+func (p *patience) Type() string   { return "duration" }
+
+func (p *patience) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err == nil && d < 0 {
+		err = errors.New("it is negative")
+	}
+	*p = patience(d)
+	return err
 }
 
 // need reports all flags that are missing at once.
@@ -50,12 +66,14 @@ func noArgs(command *cobra.Command, args []string) error {
 func argument(name string, optional bool) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		switch {
+		case len(args) == 1 && args[0] == "":
+			return exit.Usagef("%s needs %s, and was given an empty one", command.CommandPath(), name)
 		case len(args) == 1, len(args) == 0 && optional:
 			return nil
 		case len(args) == 0:
 			return exit.Usagef("%s needs %s; see %s --help", command.CommandPath(), name, command.CommandPath())
 		default:
-			return exit.Usagef("%s takes one %s, not %d", command.CommandPath(), name, len(args))
+			return exit.Usagef("%s takes one argument, %s, not %d: %q is too many", command.CommandPath(), name, len(args), args[1])
 		}
 	}
 }

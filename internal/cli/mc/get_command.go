@@ -57,6 +57,9 @@ func (g *getResource) run(ctx context.Context) error {
 	if g.name != "" && g.allNamespaces {
 		return exit.Usagef("a NAME and -A exclude each other: one name can be in many Namespaces; give -n NAMESPACE")
 	}
+	if g.namespace == "" && !g.allNamespaces {
+		return exit.Usagef("-n is empty; give -n NAMESPACE, or -A for all")
+	}
 	if g.clusterID != "" {
 		g.labels = map[string]string{v1alpha1.LabelSourceClusterID: g.clusterID}
 	}

@@ -33,6 +33,7 @@ with the same arguments changes nothing and writes the join config again.`,
 	bindServer(flags, &opts.LeaderAPIServer, &opts.AllowLoopback)
 	bindWait(flags, &opts.Wait, "the leader controller")
 	refuseCreateToken(command)
+	shell.bindOutcomes(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if err := need(command, "namespace", "clusterset", "clusterid"); err != nil {
 			return err

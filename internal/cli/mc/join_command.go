@@ -29,6 +29,7 @@ does not come about in time, what the command made is taken back.`,
 		Args: noArgs,
 	}
 	flags.bind(command.Flags())
+	shell.bindOutcomes(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		opts, err := flags.options()
 		if err != nil {
@@ -55,6 +56,9 @@ func (f *joinFlags) bind(flags *pflag.FlagSet) {
 }
 
 func runJoin(ctx context.Context, shell *shell, opts JoinOptions) error {
+	if err := opts.validate(time.Now()); err != nil {
+		return err // before anybody looks for a cluster
+	}
 	connection, err := shell.connect()
 	if err != nil {
 		return err

@@ -29,8 +29,9 @@ With --force the membership ends here even when the leader does not answer withi
 	flags.StringVar(&opts.ClusterSet, "clusterset", "", "ClusterSet `ID`")
 	flags.BoolVar(&opts.Force, "force", false, "end the membership here although the leader was not told")
 	bindWait(flags, &opts.Wait, "the member controller")
+	shell.bindOutcomes(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := need(command, "clusterset"); err != nil {
+		if err := need(command, "namespace", "clusterset"); err != nil {
 			return err
 		}
 		opts.Progress = shell.progress()

@@ -27,6 +27,7 @@ as the new cluster from then on.`,
 	bindNamespace(flags, &opts.Namespace, "", "`namespace` of the common area")
 	flags.StringVar(&opts.ClusterID, "cluster-id", "", "`ID` of the member")
 	flags.StringVarP(&file, "output-file", "o", "", "`file` to write the member's Secret to; - is stdout")
+	shell.bindOutcomes(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := need(command, "namespace", "cluster-id"); err != nil {
 			return err

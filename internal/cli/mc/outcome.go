@@ -24,11 +24,17 @@ type Touched struct {
 	Namespace string  `json:"namespace,omitempty"`
 	Name      string  `json:"name"`
 	Outcome   Outcome `json:"outcome"`
+	// Note is a reason for people; empty for outcomes that need none.
+	Note string `json:"note,omitempty"`
 }
 
 // String is a line as kubectl prints it.
 func (t Touched) String() string {
-	return fmt.Sprintf("%s/%s %s", t.Kind, t.Name, t.Outcome)
+	line := fmt.Sprintf("%s/%s %s", t.Kind, t.Name, t.Outcome)
+	if t.Note != "" {
+		line += " (" + t.Note + ")"
+	}
+	return line
 }
 
 // Progress is told, in plain sentences, about work that goes on. Nil is silent.

@@ -2,6 +2,7 @@ package mc
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -22,6 +23,50 @@ func bindOutput(command *cobra.Command, format *string, formats ...string) {
 			return nil
 		}
 		return exit.Usagef("unknown output format %q; known are %s", *format, strings.Join(formats, ", "))
+	}
+}
+
+// bindOutcomes adds the format in which a command tells what became of each
+// object: -o, unless the command has that letter for a file. Whoever asks for
+// JSON reads its errors as JSON too.
+func (s *shell) bindOutcomes(command *cobra.Command) {
+	formats := []string{"json", "yaml", "name"}
+	flags, short := command.Flags(), "o"
+	if flags.ShorthandLookup(short) != nil {
+		short = ""
+	}
+	flags.StringVarP(&s.format, "output", short, "", "output `format`: "+strings.Join(formats, ", ")+"; default is one line for each object")
+	complete(command, "output", func() []string { return formats })
+	before := command.PreRunE
+	command.PreRunE = func(command *cobra.Command, args []string) error {
+		if s.format != "" && !slices.Contains(formats, s.format) {
+			return exit.Usagef("unknown output format %q; known are %s", s.format, strings.Join(formats, ", "))
+		}
+		if before == nil {
+			return nil
+		}
+		return before(command, args)
+	}
+}
+
+// print tells what became of the objects a command dealt with; a command calls
+// it once.
+func (s *shell) print(touched ...Touched) {
+	switch s.format {
+	case "json", "yaml":
+		// A failed write to stdout has nowhere to be told.
+		_ = encode(s.Out, s.format, struct {
+			Objects []Touched `json:"objects"`
+		}{append([]Touched{}, touched...)})
+		return
+	case "name":
+		for _, t := range touched {
+			fmt.Fprintf(s.Out, "%s/%s\n", t.Kind, t.Name)
+		}
+		return
+	}
+	for _, t := range touched {
+		fmt.Fprintln(s.Out, t)
 	}
 }
 
