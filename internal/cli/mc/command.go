@@ -27,11 +27,13 @@ export Services to it and import from it. The way to one:
 		newInit(shell),
 		newCreate(shell),
 		newDelete(shell),
+		newDeploy(shell),
 		newDestroy(shell),
 		newGet(shell),
 		newJoin(shell),
 		newLeave(shell),
 		newStatus(shell),
+		newUndeploy(shell),
 		newAcceptLeader(shell),
 	)
 	command.SilenceUsage, command.SilenceErrors = true, true // whoever runs it reports

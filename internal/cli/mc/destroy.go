@@ -44,8 +44,8 @@ func Destroy(ctx context.Context, c client.Client, opts DestroyOptions) ([]Touch
 			return nil, explain(opts.what(), err)
 		}
 	}
-	touched := []Touched{{kindClusterSet, opts.Namespace, opts.ClusterSet, outcome}}
-	credentials, err := opts.deleteCredentials(ctx, c)
+	touched := []Touched{{Kind: kindClusterSet, Namespace: opts.Namespace, Name: opts.ClusterSet, Outcome: outcome}}
+	credentials, err := deleteCredentials(ctx, c, opts.Namespace)
 	return append(touched, credentials...), explain(opts.what(), err)
 }
 
@@ -83,7 +83,7 @@ func (o DestroyOptions) refuse(ctx context.Context, c client.Client, present *v1
 
 // deleteCredentials deletes the member tokens of the common area that the
 // command line made, and nothing else that it made there.
-func (o DestroyOptions) deleteCredentials(ctx context.Context, c client.Client) ([]Touched, error) {
+func deleteCredentials(ctx context.Context, c client.Client, namespace string) ([]Touched, error) {
 	var touched []Touched
 	for _, credentials := range []struct {
 		kind string
@@ -93,14 +93,14 @@ func (o DestroyOptions) deleteCredentials(ctx context.Context, c client.Client) 
 		{"rolebinding", &rbacv1.RoleBindingList{}},
 		{"serviceaccount", &corev1.ServiceAccountList{}},
 	} {
-		if err := c.List(ctx, credentials.list, client.InNamespace(o.Namespace)); err != nil {
+		if err := c.List(ctx, credentials.list, client.InNamespace(namespace)); err != nil {
 			return touched, err
 		}
 		err := apply.Each(credentials.list, func(object client.Object) error {
 			if object.GetAnnotations()[v1alpha1.AnnotationCreatedByCLI] == "" || !isCredential(object) {
 				return nil
 			}
-			touched = append(touched, Touched{credentials.kind, o.Namespace, object.GetName(), apply.Deleted})
+			touched = append(touched, Touched{Kind: credentials.kind, Namespace: namespace, Name: object.GetName(), Outcome: apply.Deleted})
 			return deleteByUID(ctx, c, object, object.GetUID())
 		})
 		if err != nil {
