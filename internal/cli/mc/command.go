@@ -29,11 +29,13 @@ export Services to it and import from it. The way to one:
 		newDelete(shell),
 		newDeploy(shell),
 		newDestroy(shell),
+		newExport(shell),
 		newGet(shell),
 		newJoin(shell),
 		newLeave(shell),
 		newStatus(shell),
 		newUndeploy(shell),
+		newUnexport(shell),
 		newAcceptLeader(shell),
 	)
 	command.SilenceUsage, command.SilenceErrors = true, true // whoever runs it reports

@@ -18,6 +18,13 @@ const lookAgain = 300 * time.Millisecond
 // errNotYet is the end of a wait whose condition did not come true in time.
 var errNotYet = errors.New("it did not happen in time")
 
+// lateError is errNotYet in words of its own.
+type lateError struct{ error }
+
+func (e lateError) Is(target error) bool { return target == errNotYet }
+
+func latef(format string, args ...any) error { return lateError{fmt.Errorf(format, args...)} }
+
 // until asks done until it says so, fails, or limit has passed (errNotYet). An
 // API server that is away for a moment is asked again. When the caller's context
 // ends first, the error is the context's.
