@@ -33,6 +33,7 @@ export Services to it and import from it. The way to one:
 		newGet(shell),
 		newJoin(shell),
 		newLeave(shell),
+		newRotateToken(shell),
 		newStatus(shell),
 		newUndeploy(shell),
 		newUnexport(shell),

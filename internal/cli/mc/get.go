@@ -25,6 +25,8 @@ type resource struct {
 	header []string
 	plain  int
 	rows   func(client.Object) [][]string
+	// called tells whether an object goes by a name; nil compares its own.
+	called func(object client.Object, name string) bool
 	// public is the object as it is handed out; nil hands out the object itself.
 	public func(client.Object) client.Object
 }
@@ -37,12 +39,12 @@ type query struct {
 	labels        client.MatchingLabels
 }
 
-func (q query) options() []client.ListOption {
+func (q query) options(byName bool) []client.ListOption {
 	options := []client.ListOption{q.labels}
 	if !q.allNamespaces {
 		options = append(options, client.InNamespace(q.namespace))
 	}
-	if q.name != "" {
+	if q.name != "" && byName {
 		options = append(options, client.MatchingFields{"metadata.name": q.name})
 	}
 	return options
@@ -59,12 +61,12 @@ func (q query) where() string {
 // there is an error; an empty list is none.
 func (r resource) find(ctx context.Context, c client.Client, q query) ([]client.Object, error) {
 	list := r.list()
-	if err := c.List(ctx, list, q.options()...); err != nil {
+	if err := c.List(ctx, list, q.options(r.called == nil)...); err != nil {
 		return nil, explain(fmt.Sprintf("cannot list %s %s", r.plural(), q.where()), err)
 	}
 	var found []client.Object
 	err := apply.Each(list, func(object client.Object) error {
-		if r.keep == nil || r.keep(object) {
+		if (r.keep == nil || r.keep(object)) && (q.name == "" || r.called == nil || r.called(object, q.name)) {
 			found = append(found, object)
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 )
 
 func clusterSets() resource {
@@ -73,10 +74,16 @@ func memberTokens() resource {
 		keep: func(object client.Object) bool {
 			return object.GetAnnotations()[v1alpha1.AnnotationCreatedByCLI] == "true"
 		},
-		header: []string{"NAMESPACE", "NAME", "TYPE"},
+		// After a rotation the token called NAME is in a Secret of another name.
+		called: func(object client.Object, name string) bool {
+			return object.GetName() == name || object.GetAnnotations()[corev1.ServiceAccountNameKey] == name
+		},
+		header: []string{"NAMESPACE", "NAME", "TYPE", "TOKEN-NAME", "LAST-USED"},
 		plain:  2,
 		rows: func(object client.Object) [][]string {
-			return [][]string{{object.GetNamespace(), object.GetName(), string(object.(*corev1.Secret).Type)}}
+			secret := object.(*corev1.Secret)
+			return [][]string{{secret.Namespace, secret.Name, string(secret.Type),
+				secret.Annotations[corev1.ServiceAccountNameKey], secret.Labels[clusterset.LabelLastUsed]}}
 		},
 		public: func(object client.Object) client.Object { return importable(object.(*corev1.Secret)) },
 	}

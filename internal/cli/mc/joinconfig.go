@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
@@ -50,19 +48,20 @@ func JoinConfig(ctx context.Context, c client.Client, opts JoinConfigOptions) ([
 }
 
 func tokenManifest(ctx context.Context, c client.Client, opts JoinConfigOptions) ([]byte, error) {
-	secret := newSecret(opts.Namespace, opts.MemberToken)
-	err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret)
-	if err == nil {
-		err = joinfile.CheckToken(secret)
+	rotation, err := readRotation(ctx, c, opts.Namespace, opts.MemberToken)
+	if err != nil {
+		return nil, err
 	}
-	if apierrors.IsNotFound(err) || (err == nil && secret.Type != corev1.SecretTypeServiceAccountToken) {
+	secret := rotation.Token()
+	if secret == nil {
 		return nil, failed(fmt.Sprintf("cannot use member token %q", opts.MemberToken),
 			fmt.Sprintf("make it: lockstep mc create membertoken %s --cluster-id ID -n %s", opts.MemberToken, opts.Namespace),
 			fmt.Errorf("no token Secret of that name in Namespace %q", opts.Namespace))
 	}
-	if err != nil {
+	if err := joinfile.CheckToken(secret); err != nil {
 		return nil, err
 	}
+	secret.Name = opts.MemberToken // after a rotation the leader's has another
 	return joinfile.RenderToken(secret)
 }
 

@@ -102,7 +102,9 @@ func (o MemberTokenOptions) writeSecret(secret *corev1.Secret) error {
 	if o.Manifest == nil {
 		return nil
 	}
-	manifest, err := joinfile.RenderToken(secret)
+	named := secret.DeepCopy()
+	named.Name = o.Name // after a rotation the leader's has another
+	manifest, err := joinfile.RenderToken(named)
 	if err == nil {
 		err = o.Manifest(manifest)
 	}
@@ -136,15 +138,21 @@ func (r *tokenRun) awaitToken(ctx context.Context) error {
 		limit = tokenTime
 	}
 	secret := r.result.Secret
-	err := until(ctx, limit, func(ctx context.Context) (bool, error) {
-		if err := r.client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
-			return false, err
-		}
-		return len(secret.Data[v1alpha1.TokenSecretTokenKey]) > 0 && len(secret.Data[v1alpha1.TokenSecretCAKey]) > 0, nil
-	})
+	err := awaitSigned(ctx, r.client, secret, limit)
 	if errors.Is(err, errNotYet) {
 		return waiting(r.what(), "see that kube-controller-manager of this cluster runs and signs tokens, then repeat the command",
 			fmt.Errorf("no token in Secret %q after %s", secret.Name, limit))
 	}
 	return explain(r.what(), err)
+}
+
+// awaitSigned reads a token Secret until the control plane has put the token
+// and its CA into it.
+func awaitSigned(ctx context.Context, c client.Client, secret *corev1.Secret, limit time.Duration) error {
+	return until(ctx, limit, func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+			return false, err
+		}
+		return len(secret.Data[v1alpha1.TokenSecretTokenKey]) > 0 && len(secret.Data[v1alpha1.TokenSecretCAKey]) > 0, nil
+	})
 }

@@ -37,23 +37,47 @@ func DeleteMemberToken(ctx context.Context, c client.Client, opts DeleteMemberTo
 	meta := metav1.ObjectMeta{Namespace: opts.Namespace, Name: opts.Name}
 	account := &corev1.ServiceAccount{ObjectMeta: meta}
 	var result DeleteMemberTokenResult
-	for _, credential := range []struct {
-		kind   string
-		object client.Object
-	}{
-		{"secret", &corev1.Secret{ObjectMeta: meta}},
-		{"rolebinding", &rbacv1.RoleBinding{ObjectMeta: meta}},
-		{"serviceaccount", account},
-	} {
+	credentials, err := opts.credentials(ctx, c, account)
+	if err != nil {
+		return result, explain(what, err)
+	}
+	for _, credential := range credentials {
 		outcome, err := deleteOurs(ctx, c, credential.object)
 		if err != nil {
 			return result, explain(what, err)
 		}
-		result.Touched = append(result.Touched, Touched{credential.kind, opts.Namespace, opts.Name, outcome})
+		result.Touched = append(result.Touched, Touched{Kind: credential.kind, Namespace: opts.Namespace, Name: credential.object.GetName(), Outcome: outcome})
 	}
 	cutOff, err := stillAnnounced(ctx, c, account)
 	result.CutOff = cutOff
 	return result, explain(what, err)
+}
+
+type credential struct {
+	kind   string
+	object client.Object
+}
+
+// credentials are the objects of a member token. Rotations leave the token in a
+// Secret of another name.
+func (o DeleteMemberTokenOptions) credentials(ctx context.Context, c client.Client, account *corev1.ServiceAccount) ([]credential, error) {
+	rotation, err := readRotation(ctx, c, o.Namespace, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	secrets := rotation.Old
+	if rotation.New != nil {
+		secrets = append(secrets, rotation.New)
+	}
+	meta := metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}
+	if len(secrets) == 0 {
+		secrets = []*corev1.Secret{{ObjectMeta: meta}}
+	}
+	var all []credential
+	for _, secret := range secrets {
+		all = append(all, credential{"secret", secret})
+	}
+	return append(all, credential{"rolebinding", &rbacv1.RoleBinding{ObjectMeta: meta}}, credential{"serviceaccount", account}), nil
 }
 
 // deleteOurs reads the object into itself and deletes it if the command line

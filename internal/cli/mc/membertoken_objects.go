@@ -69,7 +69,19 @@ func (r *tokenRun) ensureBinding(ctx context.Context) error {
 	return err
 }
 
+// ensureSecret makes the Secret called NAME, unless the account has a token
+// already: after a rotation that is in a Secret of another name, and one called
+// NAME would bring the old token back.
 func (r *tokenRun) ensureSecret(ctx context.Context) error {
+	rotation, err := readRotation(ctx, r.client, r.Namespace, r.Name)
+	if err != nil {
+		return err
+	}
+	if token := rotation.Token(); token != nil {
+		r.result.Secret = token
+		r.result.Touched = append(r.result.Touched, Touched{Kind: "secret", Namespace: r.Namespace, Name: token.Name, Outcome: apply.Unchanged})
+		return nil
+	}
 	wanted := &corev1.Secret{
 		ObjectMeta: r.meta(map[string]string{corev1.ServiceAccountNameKey: r.Name}),
 		Type:       corev1.SecretTypeServiceAccountToken,
