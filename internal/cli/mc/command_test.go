@@ -3,11 +3,15 @@ package mc
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 	"github.com/lockstep-dev/lockstep/internal/cli/mc/internal/joinfile"
 )
@@ -102,14 +106,45 @@ func TestFilesOnStdoutComeAlone(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	c, hub := cluster(t)
-	ns := namespace(t, c, "area")
-	if _, err := Init(t.Context(), c, InitOptions{Namespace: ns, ClusterSet: "completed", ClusterID: "hub"}); err != nil {
-		t.Fatal(err)
+	ns := leads(t, c)
+	announced(t, c, ns, "east")
+	create(t, c,
+		service(ns, "cart"),
+		&mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "exported"}},
+		&v1alpha1.ResourceExport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "sent"}, Spec: v1alpha1.ResourceExportSpec{Kind: "Service"}},
+		&v1alpha1.ResourceImport{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "received"}, Spec: v1alpha1.ResourceImportSpec{Kind: "ServiceImport"}},
+	)
+	for line, want := range map[string]string{
+		"leave --clusterset":                          "fleet",
+		"leave --namespace":                           ns,
+		"leave --context":                             "hub",
+		"status --contexts":                           "hub",
+		"export --importers":                          "hub",
+		"rotate-token --member-context":               "hub",
+		"get resourceexport --cluster-id":             "east",
+		"get joinconfig -n " + ns + " --member-token": "east-token",
+		"get clusterset -o":                           "yaml",
+		"leave --output":                              "json",
+		"delete membertoken -n " + ns:                 "east-token",
+		"get membertoken -n " + ns:                    "east-token",
+		"rotate-token -n " + ns:                       "east-token",
+		"export -n " + ns:                             "cart",
+		"unexport -n " + ns:                           "exported",
+		"get clusterset -n " + ns:                     "fleet",
+		"get resourceexport -n " + ns:                 "sent",
+		"get resourceimport -n " + ns:                 "received",
+	} {
+		t.Run(line, func(t *testing.T) {
+			words := append([]string{"__complete"}, strings.Fields(line)...)
+			t.Setenv("KUBECONFIG", hub.KubeconfigPath())
+			out, _, err := command(t, nil, append(words, "")...)
+			if err != nil || !slices.Contains(strings.Split(out, "\n"), want) || strings.Contains(out, "ShellCompDirectiveDefault\n") {
+				t.Errorf("offers %q, want %q; %v", out, want, err)
+			}
+		})
 	}
-	for flag, want := range map[string]string{"--clusterset": "completed", "--namespace": ns, "--context": "hub"} {
-		out, _, err := command(t, nil, "__complete", "leave", "--kubeconfig", hub.KubeconfigPath(), flag, "")
-		if err != nil || !strings.Contains(out, want+"\n") {
-			t.Errorf("%s offers %q, %v", flag, out, err)
-		}
+	out, _, err := command(t, hub, "__complete", "create", "membertoken", "")
+	if err != nil || strings.Contains(out, "east-token") {
+		t.Errorf("a new token is offered the names of old ones: %q, %v", out, err)
 	}
 }

@@ -2,6 +2,7 @@ package mc
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,4 +168,52 @@ func TestGetJoinConfig(t *testing.T) {
 	}
 	same(t, joinfile.Config{ClusterSetID: "fleet", LeaderClusterID: "hub", LeaderNamespace: ns, LeaderAPIServer: "https://hub.example"}, file.Config)
 	same(t, "east-token", file.Token.Name)
+}
+
+func TestGetInAllNamespaces(t *testing.T) {
+	c, hub := cluster(t)
+	one, two := leads(t, c), leads(t, c)
+	create(t, c,
+		&v1alpha1.ResourceExport{ObjectMeta: metav1.ObjectMeta{Namespace: one, Name: "x"}, Spec: v1alpha1.ResourceExportSpec{Kind: "Service"}},
+		&v1alpha1.ResourceExport{ObjectMeta: metav1.ObjectMeta{Namespace: two, Name: "x"}, Spec: v1alpha1.ResourceExportSpec{Kind: "Service"}},
+		&v1alpha1.ResourceImport{ObjectMeta: metav1.ObjectMeta{Namespace: one, Name: "x"}, Spec: v1alpha1.ResourceImportSpec{Kind: "ServiceImport"}},
+		&v1alpha1.ResourceImport{ObjectMeta: metav1.ObjectMeta{Namespace: two, Name: "x"}, Spec: v1alpha1.ResourceImportSpec{Kind: "ServiceImport"}},
+	)
+	for kind, column := range map[string]int{"clusterset": 1, "resourceexport": 1, "resourceimport": 0, "membertoken": 0} {
+		t.Run(kind, func(t *testing.T) {
+			out, _, err := command(t, hub, "get", kind, "-A")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, row := range cells(out) {
+				if row[column] == one || row[column] == two {
+					found = append(found, row[column])
+				}
+			}
+			same(t, slices.Sorted(slices.Values([]string{one, two})), slices.Compact(slices.Sorted(slices.Values(found))))
+			_, _, err = command(t, hub, "get", kind, "x", "-A")
+			wantError(t, err, exit.Usage, "-A")
+		})
+	}
+}
+
+func TestGetAliases(t *testing.T) {
+	c, hub := cluster(t)
+	ns := leads(t, c)
+	for kind, aliases := range map[string]string{
+		"clusterset": "clustersets", "resourceexport": "resourceexports re", "resourceimport": "resourceimports ri", "membertoken": "membertokens",
+	} {
+		want, _, err := command(t, hub, "get", kind, "-n", ns, "-o", "json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, alias := range strings.Fields(aliases) {
+			got, _, err := command(t, hub, "get", alias, "-n", ns, "-o", "json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, want, got)
+		}
+	}
 }

@@ -62,20 +62,20 @@ func (w *world) open(t *testing.T, name string) place {
 		return role.Options{Name: of, Namespace: namespace, IntervalScale: 0.1, MetricsAddress: "0", Registry: prometheus.NewRegistry(), Log: logr.Discard()}
 	}
 	if name == "hub" {
-		install(t, c, manifests.Leader)
+		applyRole(t, c, manifests.Leader)
 		start(t, func(ctx context.Context) error {
 			return leader.Run(ctx, config, leader.Options{Options: options("leader", v1alpha1.DefaultLeaderNamespace)})
 		})
 	}
-	install(t, c, manifests.Member)
+	applyRole(t, c, manifests.Member)
 	stop := start(t, func(ctx context.Context) error {
 		return member.Run(ctx, config, member.Options{Options: options("member", v1alpha1.DefaultMemberNamespace), AllowLoopback: true})
 	})
 	return place{Client: c, server: config.Host, stop: stop}
 }
 
-// install applies the manifests of a role; its Deployment is this process.
-func install(t *testing.T, c client.Client, r manifests.Role) {
+// applyRole applies the manifests of a role; its Deployment is this process.
+func applyRole(t *testing.T, c client.Client, r manifests.Role) {
 	t.Helper()
 	objects, err := manifests.Render(r, manifests.Options{})
 	if err != nil {
@@ -169,6 +169,8 @@ func TestMembership(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
+	t.Run("rotate-token", func(t *testing.T) { east.Token = w.rotates(t, east.Token) })
+	t.Run("export and unexport", func(t *testing.T) { w.exports(t) })
 	t.Run("leave", func(t *testing.T) {
 		result, err := Leave(t.Context(), w.east, LeaveOptions{Namespace: east.Namespace, ClusterSet: "fleet", Wait: testTime})
 		if err != nil {

@@ -1,0 +1,188 @@
+package mc
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	manifests "github.com/lockstep-dev/lockstep/config"
+)
+
+// in is a world that is a Namespace.
+func in(world any) string { return world.(string) }
+
+func anyNamespace(t *testing.T, c client.WithWatch) any { return namespace(t, c, "stopped") }
+
+var interruptible = map[string]verb{
+	"init": {
+		prepare: anyNamespace,
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := Init(ctx, c, InitOptions{Namespace: in(world), ClusterSet: "fleet", ClusterID: "hub"})
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) { hasSet(t, c, in(world), true) },
+	},
+	"create membertoken": {
+		prepare: anyNamespace,
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := CreateMemberToken(ctx, c, eastToken(in(world)))
+			return err
+		},
+		done:  func(t *testing.T, c client.WithWatch, world any) { hasToken(t, c, in(world), true) },
+		clean: func(t *testing.T, c client.WithWatch, world any) { hasToken(t, c, in(world), false) },
+	},
+	"delete membertoken": {
+		prepare: func(t *testing.T, c client.WithWatch) any { return leads(t, c) },
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := DeleteMemberToken(ctx, c, DeleteMemberTokenOptions{Namespace: in(world), Name: "east-token"})
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) { hasToken(t, c, in(world), false) },
+	},
+	"destroy": {
+		prepare: func(t *testing.T, c client.WithWatch) any { return leads(t, c) },
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := Destroy(ctx, c, DestroyOptions{Namespace: in(world), ClusterSet: "fleet"})
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) {
+			hasSet(t, c, in(world), false)
+			hasToken(t, c, in(world), false)
+		},
+	},
+	"join": {
+		prepare: func(t *testing.T, c client.WithWatch) any { return eastJoins(t, c) },
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := Join(ctx, c, world.(JoinOptions))
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) {
+			hasSet(t, c, world.(JoinOptions).Namespace, true)
+			get(t, c, world.(JoinOptions).Namespace, "east-token", &corev1.Secret{})
+			removeSets(t, c, world.(JoinOptions).Namespace)
+		},
+	},
+	"leave": {
+		prepare: func(t *testing.T, c client.WithWatch) any {
+			opts := eastJoins(t, c)
+			if _, err := Join(t.Context(), c, opts); err != nil {
+				t.Fatal(err)
+			}
+			return opts
+		},
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := Leave(ctx, c, LeaveOptions{Namespace: world.(JoinOptions).Namespace, ClusterSet: "fleet", Wait: testTime})
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) {
+			hasSet(t, c, world.(JoinOptions).Namespace, false)
+			absent(t, c, world.(JoinOptions).Namespace, "east-token", &corev1.Secret{})
+		},
+	},
+	"deploy": {
+		prepare: func(t *testing.T, c client.WithWatch) any { return namespace(t, c, "stopped") },
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := Deploy(ctx, c, DeployOptions{Role: manifests.Leader, Namespace: in(world), CreateNamespace: true})
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) {
+			result, err := Deploy(t.Context(), c, DeployOptions{Role: manifests.Leader, Namespace: in(world), CreateNamespace: true, DryRun: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, touched := range result.Touched {
+				if touched.Outcome != "unchanged" {
+					t.Errorf("after all: %s", touched)
+				}
+			}
+		},
+	},
+	"undeploy": {
+		prepare: func(t *testing.T, c client.WithWatch) any {
+			ns := namespace(t, c, "stopped")
+			if _, err := Deploy(t.Context(), c, DeployOptions{Role: manifests.Leader, Namespace: ns, CreateNamespace: true}); err != nil {
+				t.Fatal(err)
+			}
+			return ns
+		},
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := Undeploy(ctx, c, UndeployOptions{Role: manifests.Leader, Namespace: in(world), KeepCRDs: true, Wait: testTime})
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) {
+			if resident, err := residentOf(t.Context(), c, in(world)); err != nil || resident != "" {
+				t.Errorf("left behind: %s, %v", resident, err)
+			}
+			absent(t, c, in(world), "antrea-mc-controller-role", &rbacv1.Role{})
+		},
+	},
+	"export": {
+		prepare: aService,
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := Export(ctx, c, ExportOptions{Namespace: in(world), Name: "cart"})
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) { hasExport(t, c, in(world), true) },
+	},
+	"unexport": {
+		prepare: func(t *testing.T, c client.WithWatch) any {
+			ns := aService(t, c)
+			if _, err := Export(t.Context(), c, ExportOptions{Namespace: in(ns), Name: "cart"}); err != nil {
+				t.Fatal(err)
+			}
+			return ns
+		},
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := Unexport(ctx, c, ExportOptions{Namespace: in(world), Name: "cart"})
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) { hasExport(t, c, in(world), false) },
+	},
+	"rotate-token": {
+		prepare: func(t *testing.T, c client.WithWatch) any { return newRotation(t, c) },
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := RotateToken(ctx, c, world.(*rotation).options(c))
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) { world.(*rotation).ended(t, c) },
+	},
+}
+
+func has(t *testing.T, c client.Client, namespace, name string, object client.Object, want bool) {
+	t.Helper()
+	err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object)
+	if got := err == nil; got != want || client.IgnoreNotFound(err) != nil {
+		t.Errorf("%T %q is there: %v, want %v; %v", object, name, got, want, err)
+	}
+}
+
+func hasToken(t *testing.T, c client.Client, namespace string, want bool) {
+	t.Helper()
+	for _, object := range []client.Object{&corev1.Secret{}, &corev1.ServiceAccount{}, &rbacv1.RoleBinding{}} {
+		has(t, c, namespace, "east-token", object, want)
+	}
+}
+
+func hasSet(t *testing.T, c client.Client, namespace string, want bool) {
+	t.Helper()
+	has(t, c, namespace, "fleet", &v1alpha2.ClusterSet{}, want)
+}
+
+func hasExport(t *testing.T, c client.Client, namespace string, want bool) {
+	t.Helper()
+	has(t, c, namespace, "cart", &mcsv1beta1.ServiceExport{}, want)
+}
+
+// aService is a world with a Service that can be exported.
+func aService(t *testing.T, c client.WithWatch) any {
+	ns := namespace(t, c, "shop")
+	create(t, c, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "cart"},
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}})
+	return ns
+}
