@@ -18,14 +18,26 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 )
 
-// Run runs one command line and returns the exit code of the process. An
+// Run runs one command line, whose first word is the name the program was called
+// by, and returns the exit code of the process. An
 // interrupt or a termination cancels the command, which then puts things in
 // order; a second one ends the process at once.
-func Run(args []string, streams genericiooptions.IOStreams) int {
+func Run(argv []string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // hands the second signal back to the system
-	return execute(ctx, newRoot(streams), args, streams)
+	return call(ctx, argv, streams)
+}
+
+func call(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {
+	args, plugin := asPlugin(argv)
+	if !plugin {
+		return execute(ctx, newRoot(streams), args, streams)
+	}
+	streams.ErrOut = pluginWriter{streams.ErrOut}
+	root := newRoot(streams)
+	speakAsPlugin(root)
+	return execute(ctx, root, args, streams)
 }
 
 func execute(ctx context.Context, root *cobra.Command, args []string, streams genericiooptions.IOStreams) int {

@@ -21,7 +21,7 @@ type ran struct {
 	out, errOut string
 }
 
-func call(t *testing.T, add []*cobra.Command, args ...string) ran {
+func typed(t *testing.T, add []*cobra.Command, args ...string) ran {
 	t.Helper()
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
 	root := newRoot(streams)
@@ -84,7 +84,7 @@ func TestExitCodesAndMessages(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := call(t, c.add, c.args...)
+			got := typed(t, c.add, c.args...)
 			if got.code != c.code {
 				t.Errorf("exit code %d, want %d", got.code, c.code)
 			}
@@ -114,7 +114,7 @@ func TestErrorsAsJSON(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := call(t, failing(refused), c.args...)
+			got := typed(t, failing(refused), c.args...)
 			var printed struct{ Error exit.Report }
 			if err := json.Unmarshal([]byte(got.errOut), &printed); err != nil {
 				t.Fatalf("%v: %q", err, got.errOut)
@@ -148,7 +148,7 @@ func TestWantsJSON(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	got := call(t, nil, "version", "-o", "json")
+	got := typed(t, nil, "version", "-o", "json")
 	var info version.Info
 	if err := json.Unmarshal([]byte(got.out), &info); err != nil {
 		t.Fatalf("%v: %q", err, got.out)
@@ -156,7 +156,7 @@ func TestVersion(t *testing.T) {
 	if diff := cmp.Diff(version.Get(), info); diff != "" {
 		t.Error(diff)
 	}
-	line := call(t, nil, "version")
+	line := typed(t, nil, "version")
 	for _, part := range []string{info.Version, info.Commit, info.GoVersion, info.Platform} {
 		if part == "" || !strings.Contains(line.out, part) {
 			t.Errorf("the line for people lacks %q: %q", part, line.out)
@@ -166,7 +166,7 @@ func TestVersion(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if got := call(t, nil, "completion", shell); got.code != exit.Done || !strings.Contains(got.out, "lockstep") {
+		if got := typed(t, nil, "completion", shell); got.code != exit.Done || !strings.Contains(got.out, "lockstep") {
 			t.Errorf("completion %s: exit code %d, %d bytes", shell, got.code, len(got.out))
 		}
 	}
