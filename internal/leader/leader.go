@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/internal/kube/metrics"
 	"github.com/lockstep-dev/lockstep/internal/kube/role"
+	"github.com/lockstep-dev/lockstep/internal/leader/clusterinfo"
 	"github.com/lockstep-dev/lockstep/internal/leader/merge"
 	"github.com/lockstep-dev/lockstep/internal/leader/roster"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
@@ -37,7 +38,7 @@ func assemble(ctx context.Context, config *rest.Config, options Options, meter *
 		return nil, err
 	}
 	meter.Read(mgr)
-	if err := merge.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := errors.Join(merge.Index(ctx, mgr.GetFieldIndexer()), clusterinfo.Index(ctx, mgr.GetFieldIndexer())); err != nil {
 		return nil, err
 	}
 	claims, err := role.ClaimsServed(mgr)
@@ -45,13 +46,15 @@ func assemble(ctx context.Context, config *rest.Config, options Options, meter *
 		return nil, err
 	}
 	merger := &merge.Reconciler{Client: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Namespace: options.Namespace, Now: options.Now}
+	networks := &clusterinfo.Reconciler{Client: mgr.GetClient(), Now: options.Now}
 	err = errors.Join(
 		(&roster.Reconciler{
 			Client: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lockstep-leader"),
-			Namespace: options.Namespace, ClaimsServed: claims, Merged: merger.Merged, Meter: meter,
+			Namespace: options.Namespace, ClaimsServed: claims, Merged: merger.Merged, Conflicts: networks.Conflicts, NetworkChanged: clusterinfo.Imports(), Meter: meter,
 			Timeout: options.Scale(clusterset.BeatTimeout), LookAgain: options.Scale(5 * time.Second), Now: options.Now,
 		}).SetupWithManager(mgr, options.One()),
 		merger.SetupWithManager(mgr, options.Controller()),
+		networks.SetupWithManager(mgr, options.Controller()),
 	)
 	return mgr, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,11 +20,14 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/kube/metrics"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/kube/role"
+	"github.com/lockstep-dev/lockstep/internal/member/clusterinfo"
 	"github.com/lockstep-dev/lockstep/internal/member/exporter"
+	"github.com/lockstep-dev/lockstep/internal/member/gateway"
 	"github.com/lockstep-dev/lockstep/internal/member/heartbeat"
 	"github.com/lockstep-dev/lockstep/internal/member/importer"
 	"github.com/lockstep-dev/lockstep/internal/member/membership"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+	"github.com/lockstep-dev/lockstep/internal/plan/fabric"
 )
 
 // Options of a member controller.
@@ -31,8 +35,22 @@ type Options struct {
 	role.Options
 	// Mode: addresses of Services or of Pods are exported.
 	Mode v1alpha1.EndpointIPType
+	// Network is what the configuration says of this cluster's network.
+	Network Network
 	// AllowLoopback accepts a leader on this machine itself; for labs.
 	AllowLoopback bool
+}
+
+// Network of a member, as far as it is not found out.
+type Network struct {
+	// ServiceRange is the Service CIDR; the zero Prefix means: find out.
+	ServiceRange netip.Prefix
+	// PodCIDRs to tell other clusters of; none means that Pods are not reached
+	// from there.
+	PodCIDRs []netip.Prefix
+	// Precedence says which address of the gateway Node other clusters use; empty
+	// means private.
+	Precedence fabric.Precedence
 }
 
 // Run is the member controller; it returns when ctx ends or leadership is lost.
@@ -48,7 +66,11 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 func assemble(ctx context.Context, config *rest.Config, options Options, meter *metrics.Member) (ctrl.Manager, error) {
 	inNamespace := cache.ByObject{Namespaces: map[string]cache.Config{options.Namespace: {}}}
 	mgr, err := role.NewManager(config, options.Options, cache.Options{
-		ByObject: map[client.Object]cache.ByObject{&v1alpha2.ClusterSet{}: inNamespace, &corev1.Secret{}: inNamespace},
+		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha2.ClusterSet{}: inNamespace, &corev1.Secret{}: inNamespace,
+			&v1alpha1.Gateway{}: inNamespace, &v1alpha1.ClusterInfoImport{}: inNamespace,
+			&corev1.Node{}: {Transform: local.TrimNode},
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -81,6 +103,10 @@ func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string,
 	if err != nil {
 		return err
 	}
+	serviceCIDRs, err := local.ServiceCIDRsServed(mgr.GetRESTMapper())
+	if err != nil {
+		return err
+	}
 	recorder := mgr.GetEventRecorder("lockstep-member")
 	return errors.Join(
 		(&membership.Reconciler{
@@ -95,7 +121,24 @@ func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string,
 		(&importer.Reconciler{
 			Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Families: families, Link: link, Events: recorder, Now: options.Now, Meter: meter,
 		}).SetupWithManager(mgr, options.Controller()),
+		(&gateway.Reconciler{
+			Local: mgr.GetClient(), Events: recorder, Namespace: options.Namespace,
+			ServiceRange: options.Network.ServiceRange, Precedence: options.Network.Precedence, ServiceCIDRs: serviceCIDRs,
+		}).SetupWithManager(mgr, options.One()),
+		(&clusterinfo.Reconciler{
+			Local: mgr.GetClient(), Link: link, Events: recorder, Namespace: options.Namespace,
+			PodCIDRs: options.Network.podCIDRs(), Precedence: options.Network.Precedence,
+			LookAgain: options.Scale(30 * time.Second), Now: options.Now,
+		}).SetupWithManager(mgr, options.One()),
 	)
+}
+
+func (n Network) podCIDRs() []string {
+	var texts []string
+	for _, cidr := range n.PodCIDRs {
+		texts = append(texts, cidr.String())
+	}
+	return texts
 }
 
 // clusterUID is the UID of Namespace kube-system, by which clusters are told

@@ -40,7 +40,8 @@ type ClusterInfoImport struct {
 	Status ClusterInfoImportStatus `json:"status,omitempty"`
 }
 
-// ClusterInfoImportStatus exists in the schema; upstream never writes it.
+// ClusterInfoImportStatus has one condition, Ready. Upstream never writes it;
+// our member tells there whether the network can be reached without doubt.
 type ClusterInfoImportStatus struct {
 	Conditions []ResourceCondition `json:"conditions,omitempty"`
 }

@@ -89,6 +89,9 @@ const (
 	ClusterIsLeader ClusterConditionType = "IsLeader"
 	// ClusterConnected is declared on the wire and never produced.
 	ClusterConnected ClusterConditionType = "ClusterConnected"
+	// ClusterNetworkConflict is ours, and there only while it is True: addresses
+	// that the cluster claims are claimed by another as well.
+	ClusterNetworkConflict ClusterConditionType = "NetworkConflict"
 )
 
 // ClusterSetList is a list of ClusterSets.

@@ -96,6 +96,10 @@ const (
 	// reasons are those of the MCS API.
 	ResourceConflict ResourceConditionType = "Conflict"
 
+	// ResourceReady on a ClusterInfoImport: nothing speaks against carrying
+	// traffic to that cluster.
+	ResourceReady ResourceConditionType = "Ready"
+
 	// ReasonConvergeFailure is the wire's reason of ResourceFailure.
 	ReasonConvergeFailure = "ConvergeFailure"
 )

@@ -42,6 +42,16 @@ const (
 	AnnotationImportedService = "multicluster.antrea.io/imported-service"
 )
 
+// Annotations of the wire on Nodes.
+const (
+	// AnnotationGateway makes a Node a candidate for the gateway. Upstream looks
+	// only whether it is there.
+	AnnotationGateway = "multicluster.antrea.io/gateway"
+	// AnnotationGatewayIP is the address under which other clusters reach the
+	// Node, in place of those it has.
+	AnnotationGatewayIP = "multicluster.antrea.io/gateway-ip"
+)
+
 // Finalizers of the wire.
 const (
 	FinalizerExport = "resourceexport.antrea.io/finalizer"

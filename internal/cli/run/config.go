@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/member"
+	"github.com/lockstep-dev/lockstep/internal/plan/fabric"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 	"github.com/lockstep-dev/lockstep/internal/plan/spelling"
 )
@@ -102,6 +104,21 @@ func checkCIDR(key, value string) []string {
 		return []string{fmt.Sprintf("%s holds %q, which is no CIDR such as 10.96.0.0/16", key, value)}
 	}
 	return nil
+}
+
+// network of a valid configuration. Ranges are told to others without the bits
+// of a host that somebody may have left in them.
+func network(c *v1alpha1.MultiClusterConfig) member.Network {
+	n := member.Network{Precedence: fabric.Precedence(c.GatewayIPPrecedence)}
+	if prefix, err := netip.ParsePrefix(c.ServiceCIDR); err == nil { // else empty
+		n.ServiceRange = prefix.Masked()
+	}
+	for _, cidr := range c.PodCIDRs {
+		if prefix, err := netip.ParsePrefix(cidr); err == nil {
+			n.PodCIDRs = append(n.PodCIDRs, prefix.Masked())
+		}
+	}
+	return n
 }
 
 // checkKeys walks a document beside the type it is meant for.

@@ -149,7 +149,9 @@ func runLeader(cmd *cobra.Command, _ options, _ *v1alpha1.MultiClusterConfig, co
 }
 
 func runMember(cmd *cobra.Command, o options, config *v1alpha1.MultiClusterConfig, common role.Options, target *rest.Config) error {
-	return member.Run(cmd.Context(), target, member.Options{Options: common, Mode: config.EndpointIPType, AllowLoopback: o.allowLoopback})
+	return member.Run(cmd.Context(), target, member.Options{
+		Options: common, Mode: config.EndpointIPType, Network: network(config), AllowLoopback: o.allowLoopback,
+	})
 }
 
 func envBool(name string) bool {

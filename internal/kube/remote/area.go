@@ -42,6 +42,8 @@ type Area struct {
 	trust         trust
 	refusals      refusals
 	gate          gate // of Direct
+	// owed are the exports beside those of Services that a session waits for.
+	owed func() []owing
 
 	// life ends with the area; its goroutines are tied to it, calls are not.
 	life context.Context
@@ -84,7 +86,7 @@ func (s Settings) now() time.Time {
 // the caches show are told to doubt.
 func openArea(access clusterset.Access, settings Settings, doubt func()) (*Area, error) {
 	config := restConfig(access, settings)
-	area := &Area{Access: access, Opened: settings.now(), trust: trust{raised: doubt}}
+	area := &Area{Access: access, Opened: settings.now(), trust: trust{raised: doubt}, owed: func() []owing { return nil }}
 	var err error
 	if area.Direct, err = direct(access, area.gate.wrap(config)); err != nil {
 		return nil, err
@@ -207,6 +209,7 @@ const (
 	indexImported  = "importedService"
 	indexNamespace = "namespace"
 	indexNamed     = "named"
+	indexKind      = "kind"
 )
 
 // Export is this member's ResourceExport of that name; nil when there is none.
@@ -240,6 +243,11 @@ func (a *Area) ImportsInto(ctx context.Context, namespace string) ([]v1alpha1.Re
 // ImportsAs are the ResourceImports whose local Service has that name.
 func (a *Area) ImportsAs(ctx context.Context, service types.NamespacedName) ([]v1alpha1.ResourceImport, error) {
 	return a.imports(ctx, client.MatchingFields{indexImported: service.String()})
+}
+
+// ImportsOf are the ResourceImports of a kind.
+func (a *Area) ImportsOf(ctx context.Context, kind string) ([]v1alpha1.ResourceImport, error) {
+	return a.imports(ctx, client.MatchingFields{indexKind: kind})
 }
 
 // AllImports are all ResourceImports of the common area.
@@ -287,6 +295,7 @@ func (a *Area) index(ctx context.Context) error {
 			return s.Namespace + "/" + identity.ImportedServiceName(s.Name)
 		},
 		indexNamespace: func(s v1alpha1.ResourceImportSpec) string { return s.Namespace },
+		indexKind:      func(s v1alpha1.ResourceImportSpec) string { return s.Kind },
 	}
 	for name, value := range bySpec {
 		if err := a.facts.cache.IndexField(ctx, &v1alpha1.ResourceImport{}, name, imports(value)); err != nil {

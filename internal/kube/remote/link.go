@@ -35,7 +35,20 @@ type Link struct {
 	state   State
 	onState []move
 	onHold  []move
-	onTrust []queue
+	onTrust []trusting
+	owing   []owing
+}
+
+// trusting is a loop that acts upon the caches only when they can be trusted.
+type trusting struct {
+	of    func(reconcile.Request) bool
+	queue queue
+}
+
+// owing is a loop with one export beside those of Services.
+type owing struct {
+	request reconcile.Request
+	queue   queue
 }
 
 // watch is one loop's interest in a kind of the common area.
@@ -116,6 +129,7 @@ func (l *Link) reopen(access clusterset.Access) error {
 	}
 	l.end()
 	area.life, area.end = context.WithCancel(l.running)
+	area.owed = l.owed
 	l.area, l.left, l.state.Lost = area, false, nil
 	l.work.Go(func() { l.follow(area, &area.facts) })
 	l.Nudge()
@@ -306,11 +320,36 @@ func (l *Link) moved(area *Area) {
 // Expect opens the ledger of the area's session: these exports are to be
 // compared before the member may say that it has published everything.
 func (a *Area) Expect(requests []reconcile.Request) {
-	keys := make([]client.ObjectKey, len(requests))
-	for i, r := range requests {
-		keys[i] = r.NamespacedName
+	owed := a.owed()
+	keys := make([]client.ObjectKey, 0, len(requests)+len(owed))
+	for _, r := range requests {
+		keys = append(keys, r.NamespacedName)
+	}
+	for _, o := range owed {
+		keys = append(keys, o.request.NamespacedName)
 	}
 	a.ledger.expect(keys)
+	for _, o := range owed {
+		o.queue.Add(o.request) // a pass of before settles nothing of this session
+	}
+}
+
+// Owes is a source of one request for every session with a common area: that
+// export is to be compared, and settled, as well before the member may say that
+// it has published everything.
+func (l *Link) Owes(request reconcile.Request) source.Source {
+	return source.Func(func(_ context.Context, queue queue) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.owing = append(l.owing, owing{request, queue})
+		return nil
+	})
+}
+
+func (l *Link) owed() []owing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]owing(nil), l.owing...)
 }
 
 func (m move) enqueue(ctx context.Context, area *Area) {

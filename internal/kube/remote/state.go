@@ -126,21 +126,24 @@ func (l *Link) HoldChanged(requests func(context.Context, *Area) []reconcile.Req
 func (l *Link) Dispel(area *Area, doubts int) {
 	waiting := area.trust.dispel(doubts)
 	l.mu.Lock()
-	queues := append([]queue(nil), l.onTrust...)
+	queues := append([]trusting(nil), l.onTrust...)
 	l.mu.Unlock()
 	for request := range waiting {
 		for _, q := range queues {
-			q.Add(request)
+			if q.of(request) {
+				q.queue.Add(request)
+			}
 		}
 	}
 }
 
-// Trusted is a source of the requests that came during a doubt; see Area.Trusted.
-func (l *Link) Trusted() source.Source {
+// Trusted is a source of a loop's requests that came during a doubt; see
+// Area.Trusted. Which are of that loop is told by of.
+func (l *Link) Trusted(of func(reconcile.Request) bool) source.Source {
 	return source.Func(func(_ context.Context, queue queue) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.onTrust = append(l.onTrust, queue)
+		l.onTrust = append(l.onTrust, trusting{of, queue})
 		return nil
 	})
 }

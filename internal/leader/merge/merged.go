@@ -10,6 +10,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/plan/fabric"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
@@ -24,7 +25,7 @@ func (r *Reconciler) Merged(ctx context.Context, clusters []string) (map[string]
 	}
 	merged := map[string]bool{}
 	for _, cluster := range clusters {
-		merged[cluster] = !slices.ContainsFunc(all.tuplesOf(cluster).UnsortedList(), all.due)
+		merged[cluster] = !slices.ContainsFunc(all.tuplesOf(cluster).UnsortedList(), all.due) && !all.networkDue(cluster)
 	}
 	return merged, nil
 }
@@ -35,15 +36,18 @@ type survey struct {
 	area    string
 	exports map[types.NamespacedName][]*v1alpha1.ResourceExport
 	imports map[string]*v1alpha1.ResourceImport // by name
+	// networks are the ClusterInfo exports by name.
+	networks map[string]*v1alpha1.ResourceExport
 	peers   map[string]bool
 	wire    bool
 }
 
 func (r *Reconciler) survey(ctx context.Context) (survey, error) {
 	seen := survey{
-		area:    r.Namespace,
-		exports: map[types.NamespacedName][]*v1alpha1.ResourceExport{},
-		imports: map[string]*v1alpha1.ResourceImport{},
+		area:     r.Namespace,
+		exports:  map[types.NamespacedName][]*v1alpha1.ResourceExport{},
+		imports:  map[string]*v1alpha1.ResourceImport{},
+		networks: map[string]*v1alpha1.ResourceExport{},
 	}
 	var exports v1alpha1.ResourceExportList
 	var imports v1alpha1.ResourceImportList
@@ -53,6 +57,9 @@ func (r *Reconciler) survey(ctx context.Context) (survey, error) {
 		}
 	}
 	for i := range exports.Items {
+		if exports.Items[i].Spec.Kind == v1alpha1.KindClusterInfo {
+			seen.networks[exports.Items[i].Name] = &exports.Items[i]
+		}
 		for _, request := range ofExport(ctx, &exports.Items[i]) {
 			seen.exports[request.NamespacedName] = append(seen.exports[request.NamespacedName], &exports.Items[i])
 		}
@@ -84,6 +91,14 @@ func (s survey) tuplesOf(cluster string) sets.Set[types.NamespacedName] {
 		}
 	}
 	return tuples
+}
+
+// networkDue tells whether what members are told of a cluster's network is not
+// what it told last.
+func (s survey) networkDue(cluster string) bool {
+	name := identity.ClusterInfoName(cluster)
+	plan := fabric.Merge(fabric.MergeObserved{Area: s.area, Name: name, Export: s.networks[name], Import: s.imports[name]})
+	return !plan.Import.IsZero()
 }
 
 // due tells whether an import is not what its exports come to.

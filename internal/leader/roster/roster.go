@@ -12,10 +12,12 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -38,6 +40,10 @@ type Reconciler struct {
 	ClaimsServed bool
 	// Merged returns those of the clusters all of whose exports are merged.
 	Merged func(ctx context.Context, clusters []string) (map[string]bool, error)
+	// Conflicts returns the clusters that claim addresses which others claim as
+	// well, with a sentence for each; NetworkChanged lets pass what that depends on.
+	Conflicts      func(ctx context.Context, area string) (map[string]string, error)
+	NetworkChanged predicate.Predicate
 	// Timeout is the age at which a heartbeat says nothing any more; LookAgain
 	// how often that is checked.
 	Timeout, LookAgain time.Duration
@@ -56,6 +62,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	return ctrl.NewControllerManagedBy(mgr).Named("roster").WithOptions(options).
 		Watches(&v1alpha2.ClusterSet{}, one).
 		Watches(&v1alpha1.MemberClusterAnnounce{}, one).
+		Watches(&v1alpha1.ResourceImport{}, one, builder.WithPredicates(r.NetworkChanged)).
 		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			queue.Add(key)
 			return nil
@@ -69,6 +76,7 @@ type observed struct {
 	problem   *clusterset.Problem
 	members   []v1alpha1.MemberClusterAnnounce // alive, of this set
 	departing []v1alpha1.MemberClusterAnnounce // being deleted, of any set
+	conflicts map[string]string                // clusters whose addresses are claimed twice
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -108,6 +116,10 @@ func (r *Reconciler) observe(ctx context.Context) (observed, error) {
 	}
 	if seen.set != nil {
 		seen.members = clusterset.Members(seen.set, announces.Items)
+	}
+	var err error
+	if seen.conflicts, err = r.Conflicts(ctx, r.Namespace); err != nil {
+		return seen, err
 	}
 	return seen, r.check(ctx, &seen)
 }
@@ -231,6 +243,7 @@ func (r *Reconciler) report(ctx context.Context, seen observed) error {
 	next.Status = clusterset.LeaderStatus(clusterset.LeaderObserved{
 		Set: seen.set, Announces: seen.members, Receipts: r.receipts, Now: r.Now(), Timeout: r.Timeout,
 	})
+	clusterset.TellConflicts(&next.Status, seen.set.Status, seen.conflicts, r.Now())
 	if seen.problem != nil {
 		next.Status = clusterset.Refused(seen.set, *seen.problem, r.Now())
 	}
@@ -248,8 +261,11 @@ func (r *Reconciler) report(ctx context.Context, seen observed) error {
 	return err
 }
 
-// tell repeats a change of the whole as an Event.
+// tell repeats a change of the whole, or of conflicts, as Events.
 func (r *Reconciler) tell(before, after *v1alpha2.ClusterSet) {
+	for _, n := range clusterset.ConflictNews(before.Status, after.Status) {
+		r.Events.Eventf(after, nil, n.Type, n.Reason, "Compare", "%s", n.Message)
+	}
 	now := after.Status.Conditions[0]
 	if len(before.Status.Conditions) > 0 {
 		if old := before.Status.Conditions[0]; old.Status == now.Status && old.Reason == now.Reason && old.Message == now.Message {

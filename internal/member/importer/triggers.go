@@ -35,7 +35,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		WatchesRawSource(r.Link.Watch(&discoveryv1.EndpointSlice{}, ofRemoteSlice)).
 		WatchesRawSource(r.Link.Moved(r.all)).
 		WatchesRawSource(r.Link.HoldChanged(r.all)).
-		WatchesRawSource(r.Link.Trusted()).
+		WatchesRawSource(r.Link.Trusted(func(r reconcile.Request) bool { return r.Name != "" })).
 		Complete(r)
 }
 

@@ -124,8 +124,12 @@ func (r *Reconciler) awaited(ctx context.Context, seen observed) (sets.Set[strin
 	ours := client.MatchingLabels{v1alpha1.LabelClusterSet: seen.set.Name}
 	var imports mcsv1beta1.ServiceImportList
 	var endpoints discoveryv1.EndpointSliceList
-	if err := errors.Join(r.Local.List(ctx, &imports, ours), r.Local.List(ctx, &endpoints, ours)); err != nil {
+	var networks v1alpha1.ClusterInfoImportList
+	if err := errors.Join(r.Local.List(ctx, &imports, ours), r.Local.List(ctx, &endpoints, ours), r.Local.List(ctx, &networks, ours)); err != nil {
 		return nil, err
+	}
+	for i := range networks.Items {
+		add(networks.Items[i].Spec.ClusterID)
 	}
 	for i := range imports.Items {
 		for _, c := range imports.Items[i].Status.Clusters {
@@ -150,16 +154,19 @@ func (r *Reconciler) report(ctx context.Context, seen observed) error {
 	for _, surplus := range seen.surplus {
 		problem := &clusterset.Problem{Reason: clusterset.ReasonSecondClusterSet, Message: fmt.Sprintf(
 			"ClusterSet %q in this Namespace is older and is served; delete one of them", seen.set.Name)}
-		if err := r.writeStatus(ctx, surplus, clusterset.Pulse{Problem: problem}); err != nil {
+		if err := r.writeStatus(ctx, surplus, clusterset.Pulse{Problem: problem}, nil); err != nil {
 			return err
 		}
 	}
-	return r.writeStatus(ctx, seen.set, pulse)
+	return r.writeStatus(ctx, seen.set, pulse, seen.conflicts)
 }
 
-func (r *Reconciler) writeStatus(ctx context.Context, set *v1alpha2.ClusterSet, pulse clusterset.Pulse) error {
+func (r *Reconciler) writeStatus(ctx context.Context, set *v1alpha2.ClusterSet, pulse clusterset.Pulse, conflicts map[string]string) error {
 	next := set.DeepCopy()
 	next.Status = clusterset.MemberStatus(set, pulse, r.Now(), r.Timeout)
+	if conflicts != nil {
+		clusterset.TellConflicts(&next.Status, set.Status, conflicts, r.Now())
+	}
 	outcome, err := apply.Status(ctx, r.Local, set, next)
 	if outcome == apply.Configured && err == nil {
 		before, after := overall(set), overall(next)

@@ -44,7 +44,7 @@ func (r *Reconciler) depart(ctx context.Context, seen observed) error {
 		if err := r.withdraw(ctx, access, area); err != nil && met {
 			problem := &clusterset.Problem{Reason: clusterset.ReasonLeaving, Message: "what was imported here is gone, but the leader has not accepted the withdrawal" +
 				"; it is tried again as soon as the ClusterSet and its Secret lead there, and \"lockstep mc leave --force\" gives it up"}
-			return errors.Join(err, r.writeStatus(ctx, seen.set, clusterset.Pulse{Problem: problem}))
+			return errors.Join(err, r.writeStatus(ctx, seen.set, clusterset.Pulse{Problem: problem}, nil))
 		}
 	}
 	r.last = nil
@@ -123,7 +123,10 @@ func (r *Reconciler) remove(ctx context.Context, operator selection.Operator, na
 		requirements = append(requirements, *these)
 	}
 	selector := client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(requirements...)}
-	for _, list := range []client.ObjectList{&mcsv1beta1.ServiceImportList{}, &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}} {
+	for _, list := range []client.ObjectList{
+		&mcsv1beta1.ServiceImportList{}, &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{},
+		&v1alpha1.ClusterInfoImportList{}, &v1alpha1.GatewayList{},
+	} {
 		if err := r.deleteAll(ctx, list, selector); err != nil {
 			return err
 		}

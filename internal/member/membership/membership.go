@@ -21,6 +21,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+	"github.com/lockstep-dev/lockstep/internal/plan/fabric"
 )
 
 // Reconciler has one key, its Namespace: a member belongs to one ClusterSet.
@@ -55,6 +56,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	return ctrl.NewControllerManagedBy(mgr).Named("membership").WithOptions(options).
 		Watches(&v1alpha2.ClusterSet{}, handler.EnqueueRequestsFromMapFunc(one)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(one)).
+		Watches(&v1alpha1.ClusterInfoImport{}, handler.EnqueueRequestsFromMapFunc(one)).
 		WatchesRawSource(startWith(key)).
 		WatchesRawSource(r.Link.StateChanged(key)).
 		WatchesRawSource(r.Link.Watch(&v1alpha1.MemberClusterAnnounce{}, one)).
@@ -73,6 +75,9 @@ type observed struct {
 	// has read it.
 	announced, answered bool
 	awaited             sets.Set[string] // clusters that a hold waits for
+	// conflicts are the clusters whose addresses are claimed twice, with what
+	// stands on their ClusterInfoImports.
+	conflicts map[string]string
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -122,8 +127,21 @@ func (r *Reconciler) observe(ctx context.Context) (observed, error) {
 		}
 		seen.announced, seen.answered = announce != nil, clusterset.ReadAnswer(announce).Seen
 	}
-	seen.awaited, err = r.awaited(ctx, seen)
+	if seen.awaited, err = r.awaited(ctx, seen); err != nil {
+		return seen, err
+	}
+	seen.conflicts, err = r.conflicts(ctx)
 	return seen, err
+}
+
+// conflicts repeats on the ClusterSet, where people look first, what the
+// ClusterInfoImports say.
+func (r *Reconciler) conflicts(ctx context.Context) (map[string]string, error) {
+	var networks v1alpha1.ClusterInfoImportList
+	if err := r.Local.List(ctx, &networks, client.InNamespace(r.Namespace)); err != nil {
+		return nil, err
+	}
+	return fabric.Told(networks.Items), nil
 }
 
 // claims are the legacy ClusterClaims, asked for only when they can matter.

@@ -145,12 +145,7 @@ func memberLiveness(a v1alpha1.MemberClusterAnnounce, o LeaderObserved) v1alpha1
 }
 
 func findMember(status v1alpha1.ClusterSetStatus, id string) (v1alpha1.ClusterCondition, bool) {
-	for _, s := range status.ClusterStatuses {
-		if s.ClusterID == id && len(s.Conditions) > 0 {
-			return s.Conditions[0], true
-		}
-	}
-	return v1alpha1.ClusterCondition{}, false
+	return findCondition(status, id, v1alpha1.ClusterReady)
 }
 
 func summary(silent []string, total int) v1alpha1.ClusterSetCondition {

@@ -39,6 +39,10 @@ func EndpointsImportName(service types.NamespacedName) string {
 	return JoinedName(service) + "-endpoints"
 }
 
+// ClusterInfoName names the ResourceExport and the ResourceImport with the
+// network of a cluster, and the ClusterInfoImport made of it: <cluster>-clusterinfo.
+func ClusterInfoName(cluster string) string { return cluster + "-clusterinfo" }
+
 // JoinedName is <namespace>-<name>, which the wire's names of imports, and with
 // the cluster those of exports, are made of. Dashes are allowed in both parts,
 // so two Services can meet in one: a-b/c and a/b-c.

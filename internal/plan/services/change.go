@@ -29,6 +29,9 @@ type object[T any] interface {
 	DeepCopy() *T
 }
 
+// Diff is the change from current to desired, for plans of other objects.
+func Diff[T any, P object[T]](current, desired P) Change[T] { return diff[T, P](current, desired) }
+
 // diff is the change from current to desired, which may share memory with
 // anything observed. Either may be nil.
 func diff[T any, P object[T]](current, desired P) Change[T] {

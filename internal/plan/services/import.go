@@ -56,6 +56,10 @@ type Hold struct {
 	Released map[string]bool
 }
 
+// Protects tells whether what a cluster contributed may not be withdrawn, for
+// plans of other objects.
+func (h Hold) Protects(cluster string) bool { return h.holds(cluster) }
+
 // holds tells whether what this cluster contributed may not be withdrawn.
 func (h Hold) holds(cluster string) bool { return h.Active && !h.Released[cluster] }
 
