@@ -38,8 +38,8 @@ type survey struct {
 	imports map[string]*v1alpha1.ResourceImport // by name
 	// networks are the ClusterInfo exports by name.
 	networks map[string]*v1alpha1.ResourceExport
-	peers   map[string]bool
-	wire    bool
+	peers    map[string]bool
+	wire     bool
 }
 
 func (r *Reconciler) survey(ctx context.Context) (survey, error) {
