@@ -36,7 +36,8 @@ func ServiceRangeOf(cidrs []networkingv1.ServiceCIDR) (chosen netip.Prefix, left
 		return netip.Prefix{}, nil
 	}
 	at := max(0, slices.IndexFunc(joined, func(p netip.Prefix) bool { return first.IsValid() && p.Contains(first.Addr()) }))
-	return joined[at], slices.Delete(joined, at, at+1)
+	chosen = joined[at]
+	return chosen, slices.Delete(joined, at, at+1)
 }
 
 // aggregate is the shortest list of prefixes with exactly the same addresses,
