@@ -143,7 +143,7 @@ func quiet(t *testing.T, f *fleet.Fleet, members ...*fleet.Controller) {
 	}
 	counts := func() (all []fleet.Writes) {
 		for i, counted := range writesOf(t, everyone) {
-			for resource, n := range everyone[i].Writes(t, "gateways", "clusterinfoimports", "nodes") {
+			for resource, n := range everyone[i].Writes(t, "gateways", "clusterinfoimports") {
 				counted[resource] = n
 			}
 			all = append(all, counted)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/plan/fabric"
 )
 
 const head = "apiVersion: multicluster.crd.antrea.io/v1alpha1\nkind: MultiClusterConfig\n"
@@ -105,6 +106,21 @@ func TestConfigurationDefaults(t *testing.T) {
 	want.APIVersion, want.Kind = "multicluster.crd.antrea.io/v1alpha1", "MultiClusterConfig"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// rules: MEM-GW-5
+func TestConfiguredNetwork(t *testing.T) {
+	config, problems := parseConfig([]byte(head + "serviceCIDR: 10.96.3.4/16\npodCIDRs: ['', 10.0.0.0/8]\ngatewayIPPrecedence: external\n"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	got := network(config)
+	if got.ServiceRange.String() != "10.96.0.0/16" || len(got.PodCIDRs) != 1 || got.PodCIDRs[0].String() != "10.0.0.0/8" || got.Precedence != fabric.PrecedenceExternal {
+		t.Errorf("the network is %+v", got)
+	}
+	if config, _ = parseConfig([]byte(head)); network(config).ServiceRange.IsValid() || network(config).PodCIDRs != nil {
+		t.Errorf("without a word of it the network is %+v", network(config))
 	}
 }
 

@@ -28,6 +28,8 @@ type Member struct {
 	Exchange string `json:"exchange,omitempty"`
 	Exports  int    `json:"exports"`
 	Imports  int    `json:"imports"`
+	// Network of a member that has a gateway.
+	Network *Network `json:"network,omitempty"`
 }
 
 // sides is a member as the leader and as the member itself know it. Either may
@@ -63,7 +65,7 @@ func (p *page) members() []Member {
 }
 
 func (p *page) memberRow(s sides) Member {
-	row := Member{ClusterID: s.id}
+	row := Member{ClusterID: s.id, Network: p.network(s.id)}
 	if s.announce != nil {
 		row.LeaderSees = readiness(p.lead.set, s.id)
 		row.Peer = s.announce.Annotations[v1alpha1.AnnotationPeer]

@@ -58,6 +58,7 @@ func (p *page) clusterSet() ClusterSet {
 	}
 	p.checkRefused()
 	p.checkIdentities()
+	p.checkNetworks()
 	view.Problems = orEmpty(p.problems)
 	return view
 }

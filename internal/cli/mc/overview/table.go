@@ -70,6 +70,7 @@ func (w *writer) clusterSet(set ClusterSet) {
 	w.row([]string{"CLUSTERSET", "LEADER", "CONTEXT", "NAMESPACE", "MEMBERS", "READY"})
 	w.row([]string{set.Name, set.Leader.ClusterID, set.Leader.Context, set.Leader.Namespace, set.Leader.count(), set.Leader.Ready.String()})
 	table(w, []string{"MEMBER", "CONTEXT", "LEADER SEES", "MEMBER SEES", "HEARTBEAT", "PEER", "EXCHANGE", "EXPORTS", "IMPORTS"}, set.Members, Member.cells)
+	table(w, []string{"NETWORK OF", "SERVICE CIDR", "POD CIDRS", "GATEWAY IP", "ENCRYPTED"}, withNetwork(set.Members), Member.networkCells)
 	table(w, []string{"EXPORT", "CLUSTER", "VALID", "READY", "CONFLICT"}, set.Exports, Export.cells)
 	table(w, []string{"IMPORT", "IN", "TYPE", "IP", "READY", "READY ENDPOINTS"}, set.Imports, Import.cells)
 	w.problems("PROBLEMS", set.Problems)
