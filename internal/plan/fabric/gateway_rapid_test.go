@@ -115,7 +115,7 @@ func chooseTwin(o fabric.GatewayObserved) string {
 // order of arrival does not matter, no more than one Gateway exists at any time,
 // and the plan of an applied plan is empty.
 //
-// rules: MEM-GW-3, MEM-GW-4
+// rules: MEM-GW-1, MEM-GW-3, MEM-GW-4
 func TestGatewayChoiceEqualsItsTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := genChoosing().Draw(t, "world")
