@@ -272,7 +272,7 @@ func TestOverlapIsToldOnBothSides(t *testing.T) {
 	awaitStatus(t, f.Leader, "2/2 Ready=True/; east Ready=True/Connected NetworkConflict=True/CIDROverlap; west Ready=True/Connected NetworkConflict=True/CIDROverlap")
 	awaitStatus(t, east, connected+"; west NetworkConflict=True/CIDROverlap")
 	awaitStatus(t, west, connected+"; east NetworkConflict=True/CIDROverlap")
-	awaitEvent(t, f.Leader.Cluster, f.Area, "ClusterSet", f.Name, "CIDROverlap", "10.120.0.0/16", "10.120.128.0/17")
+	awaitEvent(t, f.Leader.Cluster, f.Area, "ClusterSet", f.Name, "CIDROverlap", "east, west", "10.120.0.0/16", "10.120.128.0/17")
 	for m, other := range map[*fleet.Controller]string{east: "west", west: "east"} {
 		awaitEvent(t, m.Cluster, m.Namespace, "ClusterInfoImport", other+"-clusterinfo", "CIDROverlap", "10.120.0.0/16", "10.120.128.0/17")
 	}

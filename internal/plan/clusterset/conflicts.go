@@ -1,6 +1,7 @@
 package clusterset
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -54,26 +55,40 @@ func conflictCondition(message string) v1alpha1.ClusterCondition {
 // News is one thing to tell of as an Event.
 type News struct{ Type, Reason, Message string }
 
-// ConflictNews is what two statuses of one ClusterSet differ in as to conflicts,
-// by cluster.
+// ConflictNews is what two statuses of one ClusterSet differ in as to conflicts:
+// one thing for all clusters that are new to them or have another one, since
+// Events of one reason about one object become one, and one for all that are over.
 func ConflictNews(before, after v1alpha1.ClusterSetStatus) []News {
 	was, is := conflictsOf(before), conflictsOf(after)
-	var news []News
+	var begun, over []string
 	for _, id := range slices.Sorted(maps.Keys(is)) {
 		if was[id] != is[id] {
-			news = append(news, News{corev1.EventTypeWarning, ReasonCIDROverlap, "cluster " + id + ": " + is[id]})
+			begun = append(begun, id)
 		}
 	}
-	var over []string
 	for _, id := range slices.Sorted(maps.Keys(was)) {
 		if is[id] == "" {
 			over = append(over, id)
 		}
 	}
+	var news []News
+	if len(begun) > 0 {
+		news = append(news, News{corev1.EventTypeWarning, ReasonCIDROverlap, "addresses are claimed twice, of " + names(begun) + ": " + is[begun[0]]})
+	}
 	if len(over) > 0 {
-		news = append(news, News{corev1.EventTypeNormal, "CIDROverlapResolved", "no other cluster claims the addresses of these any more: " + strings.Join(over, ", ")})
+		news = append(news, News{corev1.EventTypeNormal, "CIDROverlapResolved", "no other cluster claims the addresses of these any more: " + names(over)})
 	}
 	return news
+}
+
+// named is how many clusters an Event names; it has room for 1024 bytes.
+const named = 5
+
+func names(clusters []string) string {
+	if more := len(clusters) - named; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(clusters[:named], ", "), more)
+	}
+	return strings.Join(clusters, ", ")
 }
 
 func conflictsOf(status v1alpha1.ClusterSetStatus) map[string]string {

@@ -42,9 +42,9 @@ func TestConflictsComeAndGo(t *testing.T) {
 		news      string
 	}{
 		{1, nil, "east Ready@1; north Ready@1", ""},
-		{2, map[string]string{"west": "overlaps", "east": "overlaps"}, "east Ready@1 NetworkConflict@2; north Ready@1; west NetworkConflict@2", "Warning CIDROverlap cluster east: overlaps|Warning CIDROverlap cluster west: overlaps"},
+		{2, map[string]string{"west": "overlaps", "east": "overlaps"}, "east Ready@1 NetworkConflict@2; north Ready@1; west NetworkConflict@2", "Warning CIDROverlap addresses are claimed twice, of east, west: overlaps"},
 		{3, map[string]string{"west": "overlaps", "east": "overlaps"}, "east Ready@1 NetworkConflict@2; north Ready@1; west NetworkConflict@2", ""},
-		{4, map[string]string{"west": "overlaps more", "east": "overlaps"}, "east Ready@1 NetworkConflict@2; north Ready@1; west NetworkConflict@2", "Warning CIDROverlap cluster west: overlaps more"},
+		{4, map[string]string{"west": "overlaps more", "east": "overlaps"}, "east Ready@1 NetworkConflict@2; north Ready@1; west NetworkConflict@2", "Warning CIDROverlap addresses are claimed twice, of west: overlaps more"},
 		{5, map[string]string{}, "east Ready@1; north Ready@1", "Normal CIDROverlapResolved no other cluster claims the addresses of these any more: east, west"},
 	} {
 		next := fresh()

@@ -36,7 +36,7 @@ type GatewayPlan struct {
 	Node string
 	// Waiting: there could be a gateway, but the Service range is not known.
 	Waiting bool
-	// Held are marked Nodes that cannot be the gateway, by name.
+	// Held are marked Nodes that are ready and yet cannot be the gateway, by name.
 	Held []Hold
 }
 
@@ -72,12 +72,12 @@ func (o GatewayObserved) candidates() (candidates []candidate, held []Hold) {
 		if !Marked(node) || !node.DeletionTimestamp.IsZero() {
 			continue
 		}
-		c, problem := candidateOf(node, o.Precedence)
-		if problem != "" {
+		switch c, problem := candidateOf(node, o.Precedence); {
+		case problem == "":
+			candidates = append(candidates, c)
+		case c.ready: // of another Node, one that is still starting, it is too early to say
 			held = append(held, Hold{node.Name, problem})
-			continue
 		}
-		candidates = append(candidates, c)
 	}
 	slices.SortFunc(held, func(a, b Hold) int { return cmp.Compare(a.Node, b.Node) })
 	return candidates, held
