@@ -12,8 +12,12 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 )
 
-// ReasonCIDROverlap is the reason of a NetworkConflict.
-const ReasonCIDROverlap = "CIDROverlap"
+const (
+	// ReasonCIDROverlap is the reason of a NetworkConflict.
+	ReasonCIDROverlap = "CIDROverlap"
+	// ReasonCIDROverlapResolved is that of the Event when it is over.
+	ReasonCIDROverlapResolved = "CIDROverlapResolved"
+)
 
 // TellConflicts puts on a status which clusters claim addresses that others claim
 // as well: a condition NetworkConflict behind those of that cluster, with the
@@ -76,7 +80,7 @@ func ConflictNews(before, after v1alpha1.ClusterSetStatus) []News {
 		news = append(news, News{corev1.EventTypeWarning, ReasonCIDROverlap, "addresses are claimed twice, of " + names(begun) + ": " + is[begun[0]]})
 	}
 	if len(over) > 0 {
-		news = append(news, News{corev1.EventTypeNormal, "CIDROverlapResolved", "no other cluster claims the addresses of these any more: " + names(over)})
+		news = append(news, News{corev1.EventTypeNormal, ReasonCIDROverlapResolved, "no other cluster claims the addresses of these any more: " + names(over)})
 	}
 	return news
 }
