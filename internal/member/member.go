@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,7 +83,9 @@ func assemble(ctx context.Context, config *rest.Config, options Options, meter *
 	if err := local.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	link := remote.NewLink(remote.Settings{UserAgent: "lockstep-member", Wrap: meter.Transport(metrics.LeaderServer), Now: options.Now})
+	link := remote.NewLink(remote.Settings{
+		UserAgent: "lockstep-member", Wrap: transport.Wrappers(meter.Transport(metrics.LeaderServer), mgr.Wrap), Now: options.Now,
+	})
 	meter.Link = link
 	meter.Read(mgr)
 	beater := &heartbeat.Beater{Link: link, ClusterUID: uid, Every: options.Scale(clusterset.HeartbeatEvery), Now: options.Now}

@@ -120,12 +120,6 @@ func openArea(access clusterset.Access, settings Settings, doubt func()) (*Area,
 	return area, nil
 }
 
-// Direct reads and writes in a common area that no link leads to any more, for a
-// last word to its leader.
-func Direct(access clusterset.Access) (client.Client, error) {
-	return direct(access, restConfig(access, Settings{}))
-}
-
 func direct(access clusterset.Access, config *rest.Config) (client.Client, error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -176,6 +176,12 @@ func (l *Link) end() (led bool) {
 	return true
 }
 
+// Aside reads and writes in a common area that the link does not lead to any
+// more, for a last word to its leader.
+func (l *Link) Aside(access clusterset.Access) (client.Client, error) {
+	return direct(access, restConfig(access, l.settings))
+}
+
 // Settled waits until no request of Direct is under way to an area that the link
 // does not lead to any more.
 func (a *Area) Settled(ctx context.Context) error { return a.gate.wait(ctx) }

@@ -19,6 +19,7 @@ type leaseWitness struct {
 	mu      sync.Mutex
 	holder  string
 	renewed time.Time // last by that holder, as far as it is known
+	until   time.Time // before that, nobody else takes what this replica holds; see fence
 }
 
 func witness(lock resourcelock.Interface) *leaseWitness {
@@ -39,18 +40,20 @@ func (w *leaseWitness) Get(ctx context.Context) (*resourcelock.LeaderElectionRec
 
 // Create implements resourcelock.Interface.
 func (w *leaseWitness) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	sent := time.Now()
 	err := w.Interface.Create(ctx, record)
 	if err == nil {
-		w.wrote(record)
+		w.wrote(record, sent)
 	}
 	return err
 }
 
 // Update implements resourcelock.Interface.
 func (w *leaseWitness) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	sent := time.Now()
 	err := w.Interface.Update(ctx, record)
 	if err == nil {
-		w.wrote(record)
+		w.wrote(record, sent)
 	}
 	return err
 }
@@ -68,10 +71,22 @@ func (w *leaseWitness) saw(record resourcelock.LeaderElectionRecord) {
 
 // wrote remembers a renewal of this replica. It is compared with nothing: that it
 // lies before the last one only says that the clock of this machine was set back.
-func (w *leaseWitness) wrote(record resourcelock.LeaderElectionRecord) {
+func (w *leaseWitness) wrote(record resourcelock.LeaderElectionRecord, sent time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.until = sent.Add(leaseDuration)
+	if record.HolderIdentity == "" { // released
+		w.until = time.Time{}
+	}
 	w.holder, w.renewed = record.HolderIdentity, record.RenewTime.Truncate(time.Microsecond)
+}
+
+// holds tells whether this replica has the lease at that time, by a clock that
+// nobody sets.
+func (w *leaseWitness) holds(now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return now.Before(w.until)
 }
 
 func (w *leaseWitness) missing() {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -57,6 +58,10 @@ type Options struct {
 	IntervalScale float64
 	// ClockOffset shifts this process's clock; tests use it.
 	ClockOffset time.Duration
+	// Wrap is put around every connection of this role, to its own API server and
+	// to another cluster's; nil adds nothing. Tests use it to end a process between
+	// two writes.
+	Wrap transport.WrapperFunc
 	// Workers per loop; zero means 8.
 	Workers int
 	Log     logr.Logger
@@ -94,11 +99,19 @@ func (o Options) One() controller.Options {
 	return options
 }
 
-// renewDeadline is the manager's default; the lease itself lasts 15 s.
+// renewDeadline is for how long an active replica tries to renew its lease.
 const renewDeadline = 10 * time.Second
 
+// Manager is the manager of a role.
+type Manager struct {
+	ctrl.Manager
+	// Wrap is put around connections to other clusters as well: it fences a replica
+	// off that may have lost its lease, and adds Options.Wrap.
+	Wrap transport.WrapperFunc
+}
+
 // NewManager returns the manager of a role; Explain says what its errors mean.
-func NewManager(config *rest.Config, o Options, caches cache.Options) (ctrl.Manager, error) {
+func NewManager(config *rest.Config, o Options, caches cache.Options) (*Manager, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = 500, 1000
 	config.UserAgent = "lockstep-" + o.Name
@@ -112,17 +125,20 @@ func NewManager(config *rest.Config, o Options, caches cache.Options) (ctrl.Mana
 		// Two managers of one test process run loops of the same name.
 		Controller: crconfig.Controller{SkipNameValidation: ptr.To(true)},
 	}
-	lease := witness(nil) // without an election there is nothing to hear
+	lease, wrap := witness(nil), o.Wrap // without an election there is nothing to hear
 	if o.Identity != "" {
 		lock, err := electionLock(config, o)
 		if err != nil {
 			return nil, err
 		}
 		lease = witness(lock)
+		wrap = transport.Wrappers(o.Wrap, func(next http.RoundTripper) http.RoundTripper { return fence{next, lease} })
 		options.LeaderElection = true
+		options.LeaseDuration, options.RenewDeadline = ptr.To(leaseDuration), ptr.To(renewDeadline)
 		options.LeaderElectionResourceLockInterface = lease
 		options.LeaderElectionReleaseOnCancel = true
 	}
+	config.Wrap(wrap)
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, err
@@ -130,7 +146,7 @@ func NewManager(config *rest.Config, o Options, caches cache.Options) (ctrl.Mana
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", cachesReady(mgr))); err != nil {
 		return nil, err
 	}
-	return mgr, mgr.Add(&rewindGuard{reader: mgr.GetAPIReader(), namespace: o.Namespace, every: o.Scale(10 * time.Second), lease: lease})
+	return &Manager{mgr, wrap}, mgr.Add(&rewindGuard{reader: mgr.GetAPIReader(), namespace: o.Namespace, every: o.Scale(10 * time.Second), lease: lease})
 }
 
 // cachesReady makes a replica ready when it knows the world: until then it could
@@ -163,6 +179,7 @@ func Start(ctx context.Context, mgr ctrl.Manager, o Options, meter prometheus.Co
 func electionLock(config *rest.Config, o Options) (resourcelock.Interface, error) {
 	// A hung request must not outlive the time there is to renew.
 	config = rest.CopyConfig(config)
+	config.Wrap(o.Wrap)
 	config.Timeout = renewDeadline / 2
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {

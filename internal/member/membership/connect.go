@@ -36,7 +36,7 @@ func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
 	if last := r.last; last != nil && (last.ClusterID != seen.access.ClusterID || last.ClusterSet != seen.access.ClusterSet) {
 		area := r.Link.Area()
 		r.Link.Disconnect()
-		if err := withdraw(ctx, *last, area, r.ClusterUID, r.Timeout); err != nil {
+		if err := r.withdraw(ctx, last, area); err != nil {
 			// The old leader may be gone for good; the new membership must not wait for it.
 			log.FromContext(ctx).Error(err, "Cannot withdraw under the former cluster ID", "cluster", last.ClusterID)
 			r.Events.Eventf(seen.set, nil, "Warning", "WithdrawFailed", "Connect",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -54,34 +53,29 @@ func (r *Reconciler) depart(ctx context.Context, seen observed) error {
 	return client.IgnoreNotFound(err)
 }
 
-// withdraw tells the leader that this member is gone.
-func (r *Reconciler) withdraw(ctx context.Context, access *clusterset.Access, former *remote.Area) error {
-	if access == nil {
-		return errors.New("cannot withdraw at the leader: its address or the credential for it is missing")
-	}
-	return withdraw(ctx, *access, former, r.ClusterUID, r.Timeout)
-}
-
 // withdraw deletes this member's announce; the leader then deletes all that the
 // member had exported (LDR-GC-2). An announce of another cluster under the same
 // ID stays. What is still being written through the former connection would come
 // after the withdrawal, and is waited for.
-func withdraw(parent context.Context, access clusterset.Access, former *remote.Area, clusterUID string, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(parent, timeout)
+func (r *Reconciler) withdraw(parent context.Context, access *clusterset.Access, former *remote.Area) error {
+	if access == nil {
+		return errors.New("cannot withdraw at the leader: its address or the credential for it is missing")
+	}
+	ctx, cancel := context.WithTimeout(parent, r.Timeout)
 	defer cancel()
 	if former != nil {
 		if err := former.Settled(ctx); err != nil {
 			return fmt.Errorf("requests to the leader at %s do not end: %w", access.Server, err)
 		}
 	}
-	area, err := remote.Direct(access)
+	area, err := r.Link.Aside(*access)
 	if err != nil {
 		return err
 	}
 	announce := &v1alpha1.MemberClusterAnnounce{}
 	name := types.NamespacedName{Namespace: access.Namespace, Name: identity.AnnounceName(access.ClusterID)}
 	err = area.Get(ctx, name, announce)
-	if err == nil && announce.Annotations[v1alpha1.AnnotationClusterUID] == clusterUID {
+	if err == nil && announce.Annotations[v1alpha1.AnnotationClusterUID] == r.ClusterUID {
 		err = area.Delete(ctx, announce, client.Preconditions{UID: &announce.UID})
 	}
 	if client.IgnoreNotFound(err) != nil {

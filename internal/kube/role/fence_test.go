@@ -1,0 +1,51 @@
+package role
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// A replica writes only while nobody else can have its lease.
+func TestFence(t *testing.T) {
+	renewed := func(ago time.Duration, holder string) func(*leaseWitness) {
+		return func(w *leaseWitness) {
+			w.wrote(resourcelock.LeaderElectionRecord{HolderIdentity: holder}, time.Now().Add(-ago))
+		}
+	}
+	for name, tc := range map[string]struct {
+		lease        func(*leaseWitness)
+		method, path string
+		fenced       bool
+	}{
+		"just renewed":                  {renewed(0, "it"), http.MethodPut, "/api/v1/services/a", false},
+		"renewed a moment ago":          {renewed(leaseDuration-time.Second, "it"), http.MethodPost, "/api/v1/services", false},
+		"not renewed in time":           {renewed(leaseDuration, "it"), http.MethodPut, "/api/v1/services/a", true},
+		"nor may it delete":             {renewed(time.Hour, "it"), http.MethodDelete, "/api/v1/services/a", true},
+		"nor patch":                     {renewed(time.Hour, "it"), http.MethodPatch, "/api/v1/services/a", true},
+		"it may read":                   {renewed(time.Hour, "it"), http.MethodGet, "/api/v1/services/a", false},
+		"and tell people":               {renewed(time.Hour, "it"), http.MethodPost, "/apis/events.k8s.io/v1/namespaces/a/events", false},
+		"and tell them that it goes on": {renewed(time.Hour, "it"), http.MethodPatch, "/apis/events.k8s.io/v1/namespaces/a/events/b", false},
+		"released":                      {renewed(0, ""), http.MethodPut, "/api/v1/services/a", true},
+		"never held":                    {func(*leaseWitness) {}, http.MethodPut, "/api/v1/services/a", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := witness(nil)
+			tc.lease(w)
+			passed := false
+			next := roundTripper(func(*http.Request) (*http.Response, error) { passed = true; return nil, nil })
+			_, err := fence{next, w}.RoundTrip(httptest.NewRequest(tc.method, tc.path, nil)) //nolint:bodyclose // there is no answer
+			if errors.Is(err, ErrFenced) != tc.fenced || passed == tc.fenced {
+				t.Errorf("passed %v with %v, want it fenced: %v", passed, err, tc.fenced)
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
