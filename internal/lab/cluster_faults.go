@@ -1,6 +1,9 @@
 package lab
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Kill ends a component, or the processes of a Pod ([namespace/]prefix of its
 // name), as kill -9 does. The cluster starts it again.
@@ -42,6 +45,29 @@ func (c *Cluster) ExpireCertificate(ctx context.Context) error {
 // RenewCertificate gives the API server a good certificate.
 func (c *Cluster) RenewCertificate(ctx context.Context) error {
 	return c.control.Inject(ctx, Fault{Action: RenewCertificate})
+}
+
+// Overload lets the API server answer every ServiceAccount with 429, until
+// Relieve. Administrators are served as before.
+func (c *Cluster) Overload(ctx context.Context) error {
+	return c.control.Inject(ctx, Fault{Action: Overload})
+}
+
+// Relieve lets the API server serve everybody again.
+func (c *Cluster) Relieve(ctx context.Context) error {
+	return c.control.Inject(ctx, Fault{Action: Relieve})
+}
+
+// ExpireTokens makes all ServiceAccount tokens of the cluster worthless. Those
+// made afterwards are good, and the Pods of the cluster get such ones.
+func (c *Cluster) ExpireTokens(ctx context.Context) error {
+	return c.control.Inject(ctx, Fault{Action: ExpireTokens})
+}
+
+// ShiftClock replaces the Pods of a Deployment of ours ([namespace/]prefix of its
+// name) with ones whose clock is shifted by offset; zero is the true time.
+func (c *Cluster) ShiftClock(ctx context.Context, target string, offset time.Duration) error {
+	return c.control.Inject(ctx, Fault{Action: ShiftClock, Target: target, Offset: offset})
 }
 
 // Snapshot saves the content of etcd under a name, or in a file given by an

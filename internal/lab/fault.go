@@ -26,6 +26,12 @@ const (
 	ExpireCertificate Action = "expire-certificate" // the API server's, an hour ago
 	RenewCertificate  Action = "renew-certificate"
 
+	Overload Action = "overload" // the API server answers ServiceAccounts with 429
+	Relieve  Action = "relieve"  // it does not any more
+
+	ExpireTokens Action = "expire-tokens" // all that the API server issued so far
+	ShiftClock   Action = "shift-clock"   // of the Pods of Deployment Target, by Offset
+
 	TakeSnapshot    Action = "snapshot" // of etcd into File
 	RestoreSnapshot Action = "restore"  // of etcd from File, or to nothing when File is empty
 )
@@ -33,11 +39,13 @@ const (
 // Fault is one thing to be done to a cluster, as it travels to its host.
 type Fault struct {
 	Action Action `json:"action"`
-	// Target is whom Kill, Pause, Continue and Restart mean.
+	// Target is whom Kill, Pause, Continue, Restart and ShiftClock mean.
 	Target string `json:"target,omitempty"`
 	// From is the cluster at the other end of the link that SetLink changes.
 	From      string          `json:"from,omitempty"`
 	Condition relay.Condition `json:"condition,omitzero"`
+	// Offset is by how much ShiftClock puts clocks forward; below zero, back.
+	Offset time.Duration `json:"offset,omitempty"`
 	// File is the name of a snapshot of this cluster, or an absolute path.
 	File string `json:"file,omitempty"`
 	// BumpRevision is added to the revision of a restored etcd, so that watchers
@@ -75,6 +83,14 @@ func (h *Host) inject(ctx context.Context, f Fault) error {
 		return h.expireCertificate(ctx, time.Now())
 	case RenewCertificate:
 		return h.renewCertificate(ctx, time.Now())
+	case Overload:
+		return h.overload(ctx)
+	case Relieve:
+		return h.relieve(ctx)
+	case ExpireTokens:
+		return h.expireTokens(ctx)
+	case ShiftClock:
+		return h.shiftClock(ctx, f.Target, f.Offset)
 	case TakeSnapshot:
 		return h.takeSnapshot(ctx, f.File)
 	case RestoreSnapshot:
@@ -92,6 +108,8 @@ func (f Fault) describe() string {
 		return "restore to nothing"
 	case f.Action == RestoreSnapshot:
 		return fmt.Sprintf("restore from %q", f.File)
+	case f.Action == ShiftClock:
+		return fmt.Sprintf("shift the clock of %s by %s", f.Target, f.Offset)
 	case f.Target != "":
 		return fmt.Sprintf("%s %s", f.Action, f.Target)
 	}

@@ -23,6 +23,7 @@ type Host struct {
 	fault sync.Mutex
 	// links are the relays towards this cluster, by the cluster they come from.
 	links map[string]link
+	crowd crowd
 }
 
 // NewHost prepares one cluster of a lab: files are written, nothing is started.
@@ -83,6 +84,11 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		h.agent.run(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		h.crowd.leave()
 		return nil
 	})
 	for _, l := range h.links {

@@ -23,6 +23,9 @@ TARGET is etcd, kube-apiserver, kube-controller-manager, or a Pod of ours as
 		newHeal(shell),
 		newSwitchFault(shell, "disk-full", "Make every write to etcd fail as on a full disk", (*lab.Cluster).FillDisk, (*lab.Cluster).FreeDisk),
 		newSwitchFault(shell, "expire-cert", "Let the API server serve with an expired certificate", (*lab.Cluster).ExpireCertificate, (*lab.Cluster).RenewCertificate),
+		newSwitchFault(shell, "overload", "Let the API server answer all ServiceAccounts with 429", (*lab.Cluster).Overload, (*lab.Cluster).Relieve),
+		newExpireTokens(shell),
+		newClock(shell),
 		newSnapshot(shell),
 		newRestore(shell),
 	)
