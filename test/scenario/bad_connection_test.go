@@ -1,18 +1,11 @@
 package scenario_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/rand"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -195,42 +188,10 @@ func tokenOf(t *testing.T, c *fleet.Cluster, namespace, name string) []byte {
 	return []byte(request.Status.Token)
 }
 
-// expired is the same token with an end that is over, signed by the leader
-// cluster's own key: an API server issues none for less than ten minutes.
+// expired is the same token with an end that is over.
 func expired(t *testing.T, f *fleet.Fleet, token string) []byte {
 	t.Helper()
-	parts := strings.Split(token, ".")
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var claims map[string]any
-	if err := json.Unmarshal(payload, &claims); err != nil {
-		t.Fatal(err)
-	}
-	for claim, ago := range map[string]time.Duration{"iat": 2 * time.Hour, "nbf": 2 * time.Hour, "exp": time.Hour} {
-		claims[claim] = time.Now().Add(-ago).Unix()
-	}
-	if payload, err = json.Marshal(claims); err != nil {
-		t.Fatal(err)
-	}
-	signed := parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload)
-	text, err := os.ReadFile(filepath.Join(f.Leader.Lab.Dir(), "pki", "sa.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, _ := pem.Decode(text)
-	key, err := x509.ParseECPrivateKey(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest := sha256.Sum256([]byte(signed))
-	r, s, err := ecdsa.Sign(rand.Reader, key, digest[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	signature := append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...) // ES256, RFC 7518 section 3.4
-	return []byte(signed + "." + base64.RawURLEncoding.EncodeToString(signature))
+	return []byte(f.TokenUntil(t, token, time.Now().Add(-time.Hour)))
 }
 
 // A second cluster that claims an ID is told so, and disturbs the first in

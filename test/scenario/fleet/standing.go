@@ -55,6 +55,14 @@ func (s *Standing[T]) Get(t testing.TB, l *lab.Lab) T {
 	return s.shared
 }
 
+// Life stands for a test that goes on until the fleet ends. What a test starts
+// again for the ones after it is to be started with it.
+func (s *Standing[T]) Life() testing.TB {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.life
+}
+
 // Stop ends the fleet's controllers; to be called before the lab ends.
 func (s *Standing[T]) Stop() {
 	s.mu.Lock()
