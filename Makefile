@@ -10,8 +10,10 @@ lockstep := bin/lockstep
 ldflags  := -X github.com/lockstep-dev/lockstep/internal/cli/version.version=$(version) \
             -X github.com/lockstep-dev/lockstep/internal/cli/version.commit=$(commit)
 
-# How long the controllers are tormented by `make soak`.
-SOAK ?= 10m
+# How long `make soak` kills at random, and how long it changes things without a
+# pause. All writes of the story of test/crash take about a quarter of an hour more.
+SOAK   ?= 10m
+STEADY ?= 30m
 
 ##@ Look
 
@@ -63,8 +65,9 @@ race: kube ## Run all tests with the race detector
 	go test -race -count=1 -timeout=40m ./...
 
 .PHONY: soak
-soak: kube ## Kill everything at random for SOAK (10m), and see that nothing is lost
-	LOCKSTEP_CHAOS_FOR=$(SOAK) go test -count=1 -timeout=24h -v ./test/chaos
+soak: kube ## Kill at random for SOAK (10m), at every write, and change without pause for STEADY (30m)
+	LOCKSTEP_CHAOS_FOR=$(SOAK) LOCKSTEP_SOAK_FOR=$(STEADY) go test -count=1 -timeout=24h -v ./test/chaos
+	LOCKSTEP_CRASH=all go test -count=1 -timeout=24h -v ./test/crash
 
 .PHONY: bench
 bench: kube ## Measure, and compare with the goals

@@ -37,7 +37,7 @@ func TestKillAnythingAnytime(t *testing.T) {
 		Images:   map[string][]string{"lockstep": {binary}},
 		Env:      []string{"LOCKSTEP_ALLOW_LOOPBACK=true", "LOCKSTEP_INTERVAL_SCALE=0.2"},
 	})
-	members := deploy(t, l)
+	members := deploy(t, l, "east", "west", "leader")
 	w := newWorld(seed, members)
 	w.create(t)
 	w.awaitConverged(t, 2*time.Minute)
@@ -57,9 +57,9 @@ func TestKillAnythingAnytime(t *testing.T) {
 	w.awaitQuiet(t)
 }
 
-// deploy installs every role as Pods. The leader's cluster is a member as well,
-// which only imports.
-func deploy(t *testing.T, l *lab.Lab) []*fleet.Controller {
+// deploy installs every role as Pods, with these clusters as members. The first
+// two export, the others only import.
+func deploy(t *testing.T, l *lab.Lab, clusters ...string) []*fleet.Controller {
 	t.Helper()
 	// Pod addresses change with every Pod, so they show more than cluster IPs.
 	podIPs := func(role config.Role, o *config.Options) {
@@ -69,7 +69,7 @@ func deploy(t *testing.T, l *lab.Lab) []*fleet.Controller {
 	}
 	f := fleet.Deploy(t, l, "chaos", podIPs)
 	var members []*fleet.Controller
-	for _, name := range []string{"east", "west", "leader"} {
+	for _, name := range clusters {
 		m := f.DeployMember(t, name, podIPs)
 		fleet.Namespace(t, namespace, m.Cluster)
 		members = append(members, m)
