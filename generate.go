@@ -11,5 +11,11 @@ package lockstep
 // The digests of the manifests, which "mc deploy" compares.
 //go:generate go test ./config -run=TestDigests -update -count=1
 
+// The CRDs of the MCS API, from the module that go.mod names.
+//go:generate go test ./config -run=TestMCSCRDsAreThoseOfTheModule -update -count=1
+
+// The Helm charts, from what config.Render makes.
+//go:generate go -C tools/charts run ./generate
+
 // The page that shows which test proves which rule.
 //go:generate go test ./internal/arch -run=TestRulesPage -update -count=1

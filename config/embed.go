@@ -1,10 +1,11 @@
 // Package config holds what is installed in a cluster, as data: the CRDs, made
 // from the API packages, and the manifests of each role.
 //
-// The files are plain manifests that kubectl can apply as they are. Render
-// returns the same objects for another Namespace, image or configuration, and
-// in the order in which they have to be created. Installer, lab and tests all
-// read them from here, so they see the same bytes.
+// The files are plain manifests that kubectl can apply as they are, with
+// `kubectl apply -k` per role. Render returns the same objects for another
+// Namespace, image or configuration, and in the order in which they have to be
+// created. Installer, charts, lab and tests all read them from here, so they see
+// the same bytes.
 package config
 
 import (
@@ -18,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed crd/*.yaml leader/*.yaml member/*.yaml
+//go:embed crd/multicluster.crd.antrea.io_*.yaml leader/*.yaml member/*.yaml
 var files embed.FS
 
 // Role is the part a controller plays in a ClusterSet.
@@ -81,6 +82,9 @@ func LegacyCRDs() ([]*unstructured.Unstructured, error) {
 	return []*unstructured.Unstructured{crd}, nil
 }
 
+// kustomization lists the files of a folder for kustomize; it is no object.
+const kustomization = "kustomization.yaml"
+
 // manifests returns the files of a role, in no particular order.
 func manifests(role Role) (map[string][]byte, error) {
 	if _, ok := wireCRDs[role]; !ok {
@@ -92,6 +96,9 @@ func manifests(role Role) (map[string][]byte, error) {
 	}
 	texts := map[string][]byte{}
 	for _, entry := range entries {
+		if entry.Name() == kustomization {
+			continue
+		}
 		name := path.Join(string(role), entry.Name())
 		if texts[name], err = files.ReadFile(name); err != nil {
 			return nil, err

@@ -47,6 +47,11 @@ type Options struct {
 	// Configure changes the configuration file of the controller. Nil keeps
 	// that of the manifests.
 	Configure func(*v1alpha1.MultiClusterConfig)
+	// Verbose makes the controller log what only a developer wants to know as well.
+	Verbose bool
+	// Pod changes whatever else is to differ about the Pods of the controller:
+	// resources, tolerations, pull secrets. It is called last; nil changes nothing.
+	Pod func(*corev1.PodSpec)
 }
 
 // Render returns all objects of a role in the order in which they have to be
@@ -198,6 +203,14 @@ func (r renderer) deploy(spec *appsv1.DeploymentSpec, configHash string) {
 		for i := range spec.Template.Spec.Containers {
 			spec.Template.Spec.Containers[i].Image = r.Image
 		}
+	}
+	if r.Verbose {
+		for i := range spec.Template.Spec.Containers {
+			spec.Template.Spec.Containers[i].Args = append(spec.Template.Spec.Containers[i].Args, "--verbose")
+		}
+	}
+	if r.Pod != nil {
+		r.Pod(&spec.Template.Spec)
 	}
 }
 

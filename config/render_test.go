@@ -196,6 +196,24 @@ func TestRenderChangesWhatTheOptionsSay(t *testing.T) {
 	}
 }
 
+func TestRenderChangesThePodsAsTheOptionsSay(t *testing.T) {
+	for _, role := range roles {
+		d := deployment(t, render(t, role, Options{Verbose: true, Pod: func(pod *corev1.PodSpec) {
+			pod.PriorityClassName = "system-cluster-critical"
+			pod.Containers[0].Args = append(pod.Containers[0].Args, "--workers=2")
+		}}))
+		pod := d.Spec.Template.Spec
+		if pod.PriorityClassName != "system-cluster-critical" {
+			t.Errorf("%s: priority class is %q", role, pod.PriorityClassName)
+		}
+		// Pod comes last, so it sees what the other options did.
+		want := []string{"run", string(role), "--config", "/etc/lockstep/controller_manager_config.yaml", "--verbose", "--workers=2"}
+		if diff := cmp.Diff(want, pod.Containers[0].Args); diff != "" {
+			t.Errorf("%s: args: %s", role, diff)
+		}
+	}
+}
+
 func TestConfigureChangesTheFileAndRollsThePods(t *testing.T) {
 	for _, role := range roles {
 		before := render(t, role, Options{})
