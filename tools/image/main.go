@@ -1,11 +1,73 @@
+// Command image makes the container image of Lockstep, without a container
+// runtime, and pushes it.
+//
+//	go build per platform ─► one layer each ─► one index ─► OCI layout, archives
+//
+// The same source, stamp and Go release give the same bytes, wherever and
+// whenever they are built, so that anybody can check a digest by building it.
 package main
 
 import (
- _ "github.com/google/go-containerregistry/pkg/registry"
- _ "github.com/google/go-containerregistry/pkg/v1/layout"
- _ "github.com/google/go-containerregistry/pkg/v1/tarball"
- _ "github.com/google/go-containerregistry/pkg/v1/validate"
- _ "github.com/google/go-containerregistry/pkg/v1/remote"
- _ "github.com/google/go-containerregistry/pkg/v1/mutate"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
 )
-func main(){}
+
+const usage = `usage:
+  image build --root DIR --out DIR [--version V] [--commit C] [--created SECONDS] [--platforms LIST]
+  image push --out DIR REFERENCE`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:])
+	switch {
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(os.Stderr, usage)
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("wrong usage")
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errUsage
+	}
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	out := flags.String("out", "", "folder of the result")
+	root := flags.String("root", "", "the product's module")
+	version := flags.String("version", "devel", "version of the build; also a tag")
+	commit := flags.String("commit", "unknown", "commit of the source")
+	created := flags.Int64("created", 0, "time of the source, in seconds since 1970")
+	platforms := flags.String("platforms", "linux/amd64,linux/arm64", "what to build for")
+	if err := flags.Parse(args[1:]); err != nil || *out == "" {
+		return errUsage
+	}
+	switch {
+	case args[0] == "build" && *root != "" && flags.NArg() == 0:
+		stamp := Stamp{Version: *version, Commit: *commit, Created: time.Unix(*created, 0).UTC()}
+		index, err := Build(ctx, *root, strings.Split(*platforms, ","), stamp, os.Stderr)
+		if err != nil {
+			return err
+		}
+		return Save(*out, index, stamp, os.Stdout)
+	case args[0] == "push" && flags.NArg() == 1:
+		pushed, err := Push(ctx, *out, flags.Arg(0))
+		if err == nil {
+			fmt.Println(pushed)
+		}
+		return err
+	default:
+		return errUsage
+	}
+}
