@@ -5,6 +5,9 @@ SHELL := /bin/bash
 
 version ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 commit  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+# When the source was made, in seconds since 1970: the image says so instead of
+# when it was built, and is the same for everybody who builds this commit.
+created ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
 lockstep := bin/lockstep
 ldflags  := -X github.com/lockstep-dev/lockstep/internal/cli/version.version=$(version) \
@@ -14,6 +17,15 @@ ldflags  := -X github.com/lockstep-dev/lockstep/internal/cli/version.version=$(v
 # pause. All writes of the story of test/crash take about a quarter of an hour more.
 SOAK   ?= 10m
 STEADY ?= 30m
+
+# Where `make image` writes to, and `make push` reads from.
+image := $(CURDIR)/bin/image
+
+# Modules of their own that have tests.
+tools := tools/charts tools/image
+
+# How long the controllers are tormented by `make soak`.
+SOAK ?= 10m
 
 ##@ Look
 
@@ -40,8 +52,17 @@ build: ## Build bin/lockstep
 kube: build ## Build the control plane that lab, tests and demo run
 	@$(lockstep) lab binaries >/dev/null
 
+.PHONY: image
+image: ## Build the container image for amd64 and arm64 into bin/image
+	go -C tools/image run . build --root ../.. --out $(image) --version $(version) --commit $(commit) --created $(created)
+
+.PHONY: push
+push: ## Push what `make image` built: make push IMAGE=registry.example.com/lockstep:v1
+	@[[ -n "$(IMAGE)" ]] || { echo "say where to: make push IMAGE=registry.example.com/lockstep:v1" >&2; exit 2; }
+	go -C tools/image run . push --out $(image) $(IMAGE)
+
 .PHONY: generate
-generate: ## Make deep copies, CRDs and docs/rules.md anew
+generate: ## Make deep copies, CRDs, charts and docs/rules.md anew
 	go generate -tags generate .
 
 .PHONY: clean
@@ -55,10 +76,12 @@ clean: ## Remove what was built here; the control plane stays in the user's cach
 .PHONY: test
 test: kube ## Run all tests, against real control planes
 	go test -count=1 -timeout=20m ./...
+	@for module in $(tools); do (set -x; go -C $$module test -count=1 -timeout=20m ./...) || exit 1; done
 
 .PHONY: short
 short: ## Run the tests that need no control plane
 	go test -short ./...
+	@for module in $(tools); do (set -x; go -C $$module test -short ./...) || exit 1; done
 
 .PHONY: race
 race: kube ## Run all tests with the race detector
@@ -83,3 +106,4 @@ lint: ## Look for mistakes that compile
 		[[ -z "$$unformatted" ]] || { echo "not formatted: $$unformatted"; exit 1; }; \
 		go vet ./...; \
 	fi
+	@for module in $(tools); do (set -x; go -C $$module vet ./...) || exit 1; done
