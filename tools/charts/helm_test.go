@@ -11,7 +11,6 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	helmkube "helm.sh/helm/v4/pkg/kube"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-dev/lockstep/internal/lab"
 )
@@ -21,22 +20,21 @@ const patience = 2 * time.Minute
 
 // helmer runs Helm against one cluster of the lab, as its command line does.
 type helmer struct {
-	flags *genericclioptions.ConfigFlags
+	kubeconfig, cluster string
+	cache               string // of what the API server serves
 }
 
-func newHelmer(t *testing.T, l *lab.Lab, cluster string) *helmer {
+func newHelmer(t *testing.T, l *lab.Lab, cluster string) helmer {
+	t.Helper()
+	return helmer{l.Kubeconfig(), cluster, t.TempDir()}
+}
+
+func (h helmer) configuration(t *testing.T, namespace string) *action.Configuration {
 	t.Helper()
 	flags := genericclioptions.NewConfigFlags(true)
-	flags.KubeConfig, flags.Context, flags.CacheDir = ptr.To(l.Kubeconfig()), ptr.To(cluster), ptr.To(t.TempDir())
-	return &helmer{flags}
-}
-
-func (h *helmer) configuration(t *testing.T, namespace string) *action.Configuration {
-	t.Helper()
-	flags := *h.flags
-	flags.Namespace = ptr.To(namespace)
+	flags.KubeConfig, flags.Context, flags.CacheDir, flags.Namespace = &h.kubeconfig, &h.cluster, &h.cache, &namespace
 	settings := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
-	if err := settings.Init(&flags, namespace, ""); err != nil {
+	if err := settings.Init(flags, namespace, ""); err != nil {
 		t.Fatal(err)
 	}
 	return settings
@@ -55,7 +53,7 @@ func load(t *testing.T, name string, changes ...func(*chart.Chart)) *chart.Chart
 }
 
 // install is helm install NAME charts/NAME -n NAMESPACE --create-namespace --wait.
-func (h *helmer) install(t *testing.T, name, namespace string, values map[string]any) {
+func (h helmer) install(t *testing.T, name, namespace string, values map[string]any) {
 	t.Helper()
 	run := action.NewInstall(h.configuration(t, namespace))
 	run.ReleaseName, run.Namespace, run.CreateNamespace = name, namespace, true
@@ -67,7 +65,7 @@ func (h *helmer) install(t *testing.T, name, namespace string, values map[string
 
 // upgrade is helm upgrade NAME charts/NAME -n NAMESPACE --wait, with a chart that
 // changed.
-func (h *helmer) upgrade(t *testing.T, name, namespace string, values map[string]any, changes ...func(*chart.Chart)) {
+func (h helmer) upgrade(t *testing.T, name, namespace string, values map[string]any, changes ...func(*chart.Chart)) {
 	t.Helper()
 	run := action.NewUpgrade(h.configuration(t, namespace))
 	run.Namespace, run.WaitStrategy, run.Timeout = namespace, helmkube.StatusWatcherStrategy, patience
@@ -78,7 +76,7 @@ func (h *helmer) upgrade(t *testing.T, name, namespace string, values map[string
 
 // uninstall is helm uninstall NAME -n NAMESPACE --wait; it returns what Helm says
 // it kept.
-func (h *helmer) uninstall(t *testing.T, name, namespace string) string {
+func (h helmer) uninstall(t *testing.T, name, namespace string) string {
 	t.Helper()
 	run := action.NewUninstall(h.configuration(t, namespace))
 	run.WaitStrategy, run.Timeout = helmkube.StatusWatcherStrategy, patience

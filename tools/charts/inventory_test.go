@@ -16,7 +16,8 @@ import (
 // made by the cluster itself, or for the user's Services of the test.
 var notOurs = regexp.MustCompile(`^(events[. ]|` +
 	`leases\.coordination\.k8s\.io (kube-node-lease/|kube-system/(apiserver-|kube-))|` +
-	`configmaps \S+/kube-root-ca\.crt$|serviceaccounts \S+/default$|serviceaccounts kube-system/\S+-controller$|` +
+	`configmaps \S+/kube-root-ca\.crt$|serviceaccounts \S+/default$|serviceaccounts kube-system/\S+-(controller|publisher|collector|cleaner)$|` +
+	`configmaps kube-system/(extension-apiserver|kube-apiserver)-|` +
 	`controllerrevisions|nodes |ipaddresses|\S+ shop/|namespaces /shop$)`)
 
 // inventory names every object of a cluster: "deployments.apps ns/name".

@@ -36,7 +36,7 @@ const (
 type world struct {
 	lab          *lab.Lab
 	leader, east *fleet.Controller // the member controllers
-	helm         map[string]*helmer
+	helm         map[string]helmer
 }
 
 // Installed, upgraded with exports in place, taken down again: no import loses a
@@ -89,7 +89,7 @@ func start(t *testing.T) *world {
 		Images: map[string][]string{"lockstep": {program}, "lockstep-next": {program}},
 		Env:    []string{"LOCKSTEP_ALLOW_LOOPBACK=true", "LOCKSTEP_INTERVAL_SCALE=0.2"},
 	})
-	w := &world{lab: l, helm: map[string]*helmer{}}
+	w := &world{lab: l, helm: map[string]helmer{}}
 	w.leader = &fleet.Controller{Cluster: fleet.Open(t, l, "leader"), Namespace: home, ID: "leader"}
 	w.east = &fleet.Controller{Cluster: fleet.Open(t, l, "east"), Namespace: home, ID: "east"}
 	for _, c := range w.members() {
