@@ -285,12 +285,15 @@ func newDecoder() runtime.Decoder {
 }
 
 // toUnstructured drops what the Go types add to a manifest: an empty status
-// would make us its owner.
+// would make us its owner, and the empty spec of a Namespace is in no file.
 func toUnstructured(obj object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return nil, fmt.Errorf("%T %q: %w", obj, obj.GetName(), err)
 	}
 	delete(content, "status")
+	if spec, ok := content["spec"].(map[string]any); ok && len(spec) == 0 {
+		delete(content, "spec")
+	}
 	return &unstructured.Unstructured{Object: content}, nil
 }

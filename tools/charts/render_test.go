@@ -120,7 +120,9 @@ func helm(chart, namespace string, values map[string]any) (objects, error) {
 
 // kustomize is what `kubectl kustomize` prints.
 func kustomize(dir string) (objects, error) {
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionUnspecified // the files say which order
+	built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		return nil, err
 	}

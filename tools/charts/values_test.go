@@ -171,7 +171,7 @@ func TestValuesDoNotGetInEachOthersWay(t *testing.T) {
 // Every key of values.yaml is described, and every described one is tried above.
 func TestSchemaDescribesEveryValue(t *testing.T) {
 	for chart := range charts.Roles {
-		described := sorted(schema(t, chart).Properties)
+		described := sorted(schemaOf(t, chart).Properties)
 		tried := append(sorted(choices), "global") // global is Helm's own
 		slices.Sort(tried)
 		if diff := cmp.Diff(tried, described); diff != "" {
@@ -183,7 +183,7 @@ func TestSchemaDescribesEveryValue(t *testing.T) {
 // The keys under config are those of the controllers' own file.
 func TestSchemaOfTheConfigurationIsThatOfItsType(t *testing.T) {
 	for chart := range charts.Roles {
-		got := schema(t, chart).Properties["config"]
+		got := schemaOf(t, chart).Properties["config"]
 		for _, shape := range []struct {
 			of     reflect.Type
 			schema property
@@ -215,7 +215,7 @@ type property struct {
 	AdditionalProperties any
 }
 
-func schema(t *testing.T, chart string) property {
+func schemaOf(t *testing.T, chart string) property {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder(chart), "values.schema.json"))
 	if err != nil {
