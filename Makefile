@@ -19,7 +19,7 @@ SOAK   ?= 10m
 STEADY ?= 30m
 
 # Where `make image` writes to, and `make push` reads from.
-image := $(CURDIR)/bin/image
+image := bin/image
 
 # Modules of their own that have tests.
 tools := tools/charts tools/image
@@ -54,12 +54,14 @@ kube: build ## Build the control plane that lab, tests and demo run
 
 .PHONY: image
 image: ## Build the container image for amd64 and arm64 into bin/image
-	go -C tools/image run . build --root ../.. --out $(image) --version $(version) --commit $(commit) --created $(created)
+	go -C tools/image build -o $(CURDIR)/bin/imagemaker .
+	@bin/imagemaker build --root . --out $(image) --version $(version) --commit $(commit) --created $(created)
 
 .PHONY: push
 push: ## Push what `make image` built: make push IMAGE=registry.example.com/lockstep:v1
 	@[[ -n "$(IMAGE)" ]] || { echo "say where to: make push IMAGE=registry.example.com/lockstep:v1" >&2; exit 2; }
-	go -C tools/image run . push --out $(image) $(IMAGE)
+	go -C tools/image build -o $(CURDIR)/bin/imagemaker .
+	@bin/imagemaker push --out $(image) $(IMAGE)
 
 .PHONY: generate
 generate: ## Make deep copies, CRDs, charts and docs/rules.md anew
