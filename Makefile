@@ -54,13 +54,13 @@ kube: build ## Build the control plane that lab, tests and demo run
 
 .PHONY: image
 image: ## Build the container image for amd64 and arm64 into bin/image
-	go -C tools/image build -o $(CURDIR)/bin/imagemaker .
+	@go -C tools/image build -o $(CURDIR)/bin/imagemaker .
 	@bin/imagemaker build --root . --out $(image) --version $(version) --commit $(commit) --created $(created)
 
 .PHONY: push
 push: ## Push what `make image` built: make push IMAGE=registry.example.com/lockstep:v1
 	@[[ -n "$(IMAGE)" ]] || { echo "say where to: make push IMAGE=registry.example.com/lockstep:v1" >&2; exit 2; }
-	go -C tools/image build -o $(CURDIR)/bin/imagemaker .
+	@go -C tools/image build -o $(CURDIR)/bin/imagemaker .
 	@bin/imagemaker push --out $(image) $(IMAGE)
 
 .PHONY: generate

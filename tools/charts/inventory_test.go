@@ -13,16 +13,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// made by the cluster itself, or for the user's Services of the test.
+// notOurs is made by the cluster itself (an APIService per kind, for one), or for the user's Services of the test.
 var notOurs = regexp.MustCompile(`^(events[. ]|` +
 	`leases\.coordination\.k8s\.io (kube-node-lease/|kube-system/(apiserver-|kube-))|` +
 	`configmaps \S+/kube-root-ca\.crt$|serviceaccounts \S+/default$|serviceaccounts kube-system/\S+-(controller|publisher|collector|cleaner)$|` +
 	`configmaps kube-system/(extension-apiserver|kube-apiserver)-|` +
-	`controllerrevisions|nodes |ipaddresses|\S+ shop/|namespaces /shop$)`)
+	`apiservices\.|controllerrevisions|nodes |ipaddresses|\S+ shop/|namespaces /shop$)`)
 
 // inventory names every object of a cluster: "deployments.apps ns/name".
 func inventory(t *testing.T, config *rest.Config) []string {
 	t.Helper()
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{} // of kinds that are old; they are looked at all the same
 	names, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		t.Fatal(err)
