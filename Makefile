@@ -24,9 +24,6 @@ image := bin/image
 # Modules of their own that have tests.
 tools := tools/charts tools/image
 
-# How long the controllers are tormented by `make soak`.
-SOAK ?= 10m
-
 ##@ Look
 
 .PHONY: help
