@@ -66,7 +66,7 @@ func specOf(t *testing.T, c *fleet.Cluster, kind, namespace, name string) (spec 
 // Two members and an upstream one tell each other of their networks, in the
 // objects of the wire; who leaves is forgotten, and forgets.
 //
-// rules: MEM-CI-1, MEM-GW-1, MEM-GW-2, MEM-GW-4, MEM-CS-5, WK-53
+// covers: MEM-CI-1, MEM-GW-1, MEM-GW-2, MEM-GW-4, MEM-CS-5, WK-53
 func TestNetworksAreExchanged(t *testing.T) {
 	f := fleet.New(t, clusters.Lab(t), nameOf(t))
 	east, west := f.Member(t, "east", reaches("10.32.0.0/16")), f.Member(t, "west")
@@ -169,7 +169,7 @@ func quiet(t *testing.T, f *fleet.Fleet, members ...*fleet.Controller) {
 // The gateway stays as long as it can, and is replaced when it cannot, whether or
 // not the leader is there. Others see an address change and nothing go.
 //
-// rules: MEM-GW-3, MEM-CI-2, WK-10, WK-11, WK-51
+// covers: MEM-GW-3, MEM-CI-2, WK-10, WK-11, WK-51
 func TestGatewayIsReplaced(t *testing.T) {
 	f := fleet.New(t, clusters.Lab(t), nameOf(t))
 	east, west := f.Member(t, "east"), f.Member(t, "west")
@@ -226,7 +226,7 @@ func TestGatewayIsReplaced(t *testing.T) {
 // The Service range is found out, and what becomes of it reaches the others; what
 // the configuration says wins.
 //
-// rules: MEM-GW-5, WK-56
+// covers: MEM-GW-5, WK-56
 func TestServiceRangeIsFoundOut(t *testing.T) {
 	f := fleet.New(t, clusters.Lab(t), nameOf(t))
 	east, west := f.Member(t, "east"), f.Member(t, "west")
@@ -258,7 +258,7 @@ func TestServiceRangeIsFoundOut(t *testing.T) {
 // what they know of each other and by Events, and so is the leader's ClusterSet;
 // it is over when one of them has another range.
 //
-// rules: WK-9
+// covers: WK-9
 func TestOverlapIsToldOnBothSides(t *testing.T) {
 	f := fleet.New(t, clusters.Lab(t), nameOf(t))
 	east, west := f.Member(t, "east", serves("10.120.0.0/16")), f.Member(t, "west", serves("10.120.128.0/17"))
@@ -292,7 +292,7 @@ func TestOverlapIsToldOnBothSides(t *testing.T) {
 // Whoever speaks for another cluster is not handed on, and what is known of that
 // cluster stays.
 //
-// rules: WK-9
+// covers: WK-9
 func TestNobodySpeaksForAnother(t *testing.T) {
 	f := fleet.New(t, clusters.Lab(t), nameOf(t))
 	west, harbor := f.Member(t, "west"), f.Upstream(t, "harbor")

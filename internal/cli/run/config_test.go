@@ -109,7 +109,7 @@ func TestConfigurationDefaults(t *testing.T) {
 	}
 }
 
-// rules: MEM-GW-5
+// covers: MEM-GW-5
 func TestConfiguredNetwork(t *testing.T) {
 	config, problems := parseConfig([]byte(head + "serviceCIDR: 10.96.3.4/16\npodCIDRs: ['', 10.0.0.0/8]\ngatewayIPPrecedence: external\n"))
 	if len(problems) > 0 {

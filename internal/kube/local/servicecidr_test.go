@@ -16,7 +16,7 @@ import (
 // An API server without ServiceCIDRs is asked by a Service that it is to refuse;
 // none is made even if it does not.
 //
-// rules: MEM-GW-5, WK-56
+// covers: MEM-GW-5, WK-56
 func TestAskServiceRange(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer error

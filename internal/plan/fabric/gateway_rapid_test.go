@@ -115,7 +115,7 @@ func chooseTwin(o fabric.GatewayObserved) string {
 // order of arrival does not matter, no more than one Gateway exists at any time,
 // and the plan of an applied plan is empty.
 //
-// rules: MEM-GW-1, MEM-GW-3, MEM-GW-4
+// covers: MEM-GW-1, MEM-GW-3, MEM-GW-4
 func TestGatewayChoiceEqualsItsTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := genChoosing().Draw(t, "world")
@@ -208,7 +208,7 @@ func overlapsTwin(claims []fabric.Claim) map[string]bool {
 
 // The overlaps are those that one finds by looking at every single address.
 //
-// rules: WK-9
+// covers: WK-9
 func TestOverlapsEqualTheirTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		claims := genClaims().Draw(t, "claims")

@@ -39,7 +39,7 @@ func importOf(cluster string) *v1alpha1.ResourceImport {
 // What the leader makes of a ClusterInfo export: spec 3.5, with the checks that
 // keep one member from speaking for another.
 //
-// rules: WK-9, LDR-RE-9
+// covers: WK-9, LDR-RE-9
 func TestMerge(t *testing.T) {
 	const created, updated, deleted, nothing = "created", "updated", "deleted", "nothing"
 	for name, tc := range map[string]struct {
@@ -112,7 +112,7 @@ func TestMerge(t *testing.T) {
 
 // What a member keeps of what the common area offers.
 //
-// rules: WK-23, WK-25, MEM-ST-2
+// covers: WK-23, WK-25, MEM-ST-2
 func TestImports(t *testing.T) {
 	west := func(change ...func(*v1alpha1.ClusterInfoImport)) v1alpha1.ClusterInfoImport {
 		i := v1alpha1.ClusterInfoImport{
@@ -182,7 +182,7 @@ func TestImports(t *testing.T) {
 
 // The export of a member, as it is on the wire, and when it is left alone.
 //
-// rules: MEM-CI-1, MEM-CI-2, WK-10
+// covers: MEM-CI-1, MEM-CI-2, WK-10
 func TestExport(t *testing.T) {
 	gateway := func() *v1alpha1.Gateway {
 		return &v1alpha1.Gateway{

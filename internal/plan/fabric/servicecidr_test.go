@@ -17,7 +17,7 @@ func cidrs(name string, ranges ...string) networkingv1.ServiceCIDR {
 	return networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: ranges}}
 }
 
-// rules: MEM-GW-5, WK-56
+// covers: MEM-GW-5, WK-56
 func TestServiceRangeOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -44,7 +44,7 @@ func TestServiceRangeOf(t *testing.T) {
 	}
 }
 
-// rules: MEM-GW-5
+// covers: MEM-GW-5
 func TestServiceRangeInARefusal(t *testing.T) {
 	for text, want := range map[string]string{
 		`Service "invalid-svc" is invalid: spec.clusterIPs: Invalid value: []string{"0.0.0.0"}: failed to allocate IP 0.0.0.0: the provided IP (0.0.0.0) is not in the valid range. The range of valid IPs is 10.96.0.0/12`: "10.96.0.0/12",
@@ -61,7 +61,7 @@ func TestServiceRangeInARefusal(t *testing.T) {
 // What is told and what is left out are all addresses of the cluster, no more and
 // no less.
 //
-// rules: WK-56
+// covers: WK-56
 func TestServiceRangeIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var objects []networkingv1.ServiceCIDR

@@ -14,7 +14,7 @@ var rewrite = flag.Bool("rewrite", false, "write what happens into testdata/*.tx
 // TestStories plays testdata/*.txt: a line that begins with "> " is something
 // that happens in a member, the lines below it are what is done about it, by all.
 //
-// rules: MEM-GW-2, MEM-GW-3, MEM-CI-2, WK-9, WK-10, WK-11, WK-51, WK-56
+// covers: MEM-GW-2, MEM-GW-3, MEM-CI-2, WK-9, WK-10, WK-11, WK-51, WK-56
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
