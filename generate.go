@@ -9,7 +9,7 @@ package lockstep
 //go:generate go tool -modfile=tools/gen/go.mod controller-gen object crd paths=./api/... output:crd:dir=config/crd
 
 // The digests of the manifests, which "mc deploy" compares.
-//go:generate go test ./config -run=TestDigests -update -count=1
+//go:generate go test ./config -run=TestDigests -update-digests -count=1
 
 // The CRDs of the MCS API, from the module that go.mod names.
 //go:generate go test ./config -run=TestMCSCRDsAreThoseOfTheModule -update -count=1

@@ -9,7 +9,7 @@ import (
 	"github.com/lockstep-dev/lockstep/config"
 )
 
-var update = flag.Bool("update", false, "write digests.txt instead of comparing it")
+var update = flag.Bool("update-digests", false, "write digests.txt instead of comparing it")
 
 // The manifests of this release are those that were written down.
 func TestDigests(t *testing.T) {
