@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -71,6 +72,7 @@ func assemble(ctx context.Context, config *rest.Config, options Options, meter *
 			&v1alpha2.ClusterSet{}: inNamespace, &corev1.Secret{}: inNamespace,
 			&v1alpha1.Gateway{}: inNamespace, &v1alpha1.ClusterInfoImport{}: inNamespace,
 			&corev1.Node{}: {Transform: local.TrimNode},
+			&discoveryv1.EndpointSlice{}: {Transform: local.TrimSlice}, &corev1.Namespace{}: {Transform: local.TrimNamespace},
 		},
 	})
 	if err != nil {
