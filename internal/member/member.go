@@ -71,7 +71,7 @@ func assemble(ctx context.Context, config *rest.Config, options Options, meter *
 		ByObject: map[client.Object]cache.ByObject{
 			&v1alpha2.ClusterSet{}: inNamespace, &corev1.Secret{}: inNamespace,
 			&v1alpha1.Gateway{}: inNamespace, &v1alpha1.ClusterInfoImport{}: inNamespace,
-			&corev1.Node{}: {Transform: local.TrimNode},
+			&corev1.Node{}:               {Transform: local.TrimNode},
 			&discoveryv1.EndpointSlice{}: {Transform: local.TrimSlice}, &corev1.Namespace{}: {Transform: local.TrimNamespace},
 		},
 	})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -27,8 +28,9 @@ import (
 // Reconciler has one key, its Namespace: a member belongs to one ClusterSet.
 type Reconciler struct {
 	Local client.Client
-	// Uncached reads ClusterClaims, a legacy kind not worth a watch, and ClusterSets
-	// of other Namespaces, which matter only when there is none in this one.
+	// Uncached reads ClusterClaims, a legacy kind not worth a watch, ClusterSets of
+	// other Namespaces, which matter only when there is none in this one, and the
+	// one Secret that the ClusterSet names, of all in the Namespace.
 	Uncached client.Reader
 	Link     *remote.Link
 	Events   events.EventRecorder
@@ -55,7 +57,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	one := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{key} }
 	return ctrl.NewControllerManagedBy(mgr).Named("membership").WithOptions(options).
 		Watches(&v1alpha2.ClusterSet{}, handler.EnqueueRequestsFromMapFunc(one)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(one)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(one), builder.OnlyMetadata).
 		Watches(&v1alpha1.ClusterInfoImport{}, handler.EnqueueRequestsFromMapFunc(one)).
 		WatchesRawSource(startWith(key)).
 		WatchesRawSource(r.Link.StateChanged(key)).
@@ -154,12 +156,15 @@ func (r *Reconciler) claims(ctx context.Context, set *v1alpha2.ClusterSet) ([]v1
 	return claims.Items, err
 }
 
+// secret is read past the cache, which knows of Secrets only that they changed:
+// the Namespace holds many, of others, whose content is none of this process's
+// business.
 func (r *Reconciler) secret(ctx context.Context, set *v1alpha2.ClusterSet) (*corev1.Secret, error) {
 	if len(set.Spec.Leaders) == 0 || set.Spec.Leaders[0].Secret == "" {
 		return nil, nil
 	}
 	secret := &corev1.Secret{}
-	err := r.Local.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: set.Spec.Leaders[0].Secret}, secret)
+	err := r.Uncached.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: set.Spec.Leaders[0].Secret}, secret)
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
