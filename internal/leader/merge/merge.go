@@ -88,12 +88,14 @@ func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (s
 	return seen, err
 }
 
-// peers are the members by how they exchange endpoints.
+// peers are the members by how they exchange endpoints. What is read is not
+// copied out of the cache, because nothing of it is changed or kept: every pass
+// reads all announces, of which there may be hundreds.
 func (r *Reconciler) peers(ctx context.Context, c client.Reader) (peers map[string]bool, wire bool, err error) {
 	var sets v1alpha2.ClusterSetList
 	var announces v1alpha1.MemberClusterAnnounceList
 	for _, list := range []client.ObjectList{&sets, &announces} {
-		if err := c.List(ctx, list, client.InNamespace(r.Namespace)); err != nil {
+		if err := c.List(ctx, list, client.InNamespace(r.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return nil, false, err
 		}
 	}
