@@ -42,7 +42,9 @@ func main() {
 type options struct {
 	experiments, etcd      list
 	runs, exports, imports int
+	flood                  int
 	quick, keep, profile   bool
+	cold                   bool
 	lockstep, dir, results string
 }
 
@@ -54,10 +56,12 @@ func parse(args []string, errOut io.Writer) (options, error) {
 	flags.Var(&o.etcd, "etcd", "how etcd writes, one stage after the other: no-fsync, fsync")
 	flags.IntVar(&o.runs, "runs", 5, "how often each experiment is repeated")
 	flags.IntVar(&o.exports, "exports", 200, "exports per run of P1")
+	flags.IntVar(&o.flood, "flood", 1000, "exports at once in P2")
 	flags.IntVar(&o.imports, "imports", 1000, "imports that a restart in P10 finds")
 	flags.BoolVar(&o.quick, "quick", false, "a tiny run that only shows that the bench works")
 	flags.BoolVar(&o.keep, "keep", false, "leave the clusters up at the end")
 	flags.BoolVar(&o.profile, "profile", false, "write CPU profiles of the controllers beside the results")
+	flags.BoolVar(&o.cold, "cold", false, "begin B1 with a demo that has to build everything, which takes many minutes")
 	flags.StringVar(&o.lockstep, "lockstep", "", "`program` to measure; default: ./cmd/lockstep, built now")
 	flags.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "lockstep-bench"), "`folder` for the clusters; its disk is what fsync waits for")
 	flags.StringVar(&o.results, "results", filepath.Join("bench", "results"), "`folder` for the results as JSON")
@@ -65,7 +69,7 @@ func parse(args []string, errOut io.Writer) (options, error) {
 		return o, err
 	}
 	if o.quick {
-		o.runs, o.exports, o.imports = 1, 10, 20
+		o.runs, o.exports, o.imports, o.flood = 1, 10, 20, 20
 		o.etcd = list{noFsync}
 	}
 	err := o.validate(flags.Args())
@@ -85,8 +89,8 @@ func (o options) validate(rest []string) error {
 	if err := o.etcd.within("way of etcd", []string{noFsync, withFsync}); err != nil {
 		return err
 	}
-	if min(o.runs, o.exports, o.imports) < 1 {
-		return fmt.Errorf("--runs, --exports and --imports must be positive")
+	if min(o.runs, o.exports, o.imports, o.flood) < 1 {
+		return fmt.Errorf("--runs, --exports, --flood and --imports must be positive")
 	}
 	return nil
 }

@@ -9,12 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/lockstep-dev/lockstep/bench/internal/machine"
 	"github.com/lockstep-dev/lockstep/bench/internal/report"
-	"github.com/lockstep-dev/lockstep/bench/internal/restart"
-	"github.com/lockstep-dev/lockstep/bench/internal/share"
 	"github.com/lockstep-dev/lockstep/bench/internal/stage"
 	"github.com/lockstep-dev/lockstep/internal/lab/kubebin"
 )
@@ -29,25 +26,37 @@ const (
 // order of this list: the first need an empty ClusterSet, the last fill it.
 type experiment struct {
 	name    string
-	measure func(ctx context.Context, s *stage.Stage, o options, setting string, progress io.Writer) (report.Result, error)
+	measure func(ctx context.Context, on place, o options) (report.Result, error)
+	// needs says on which stage.
+	needs need
 }
+
+// place is where an experiment takes place.
+type place struct {
+	*stage.Stage
+	setting  string
+	progress io.Writer
+}
+
+// need is a kind of stage.
+type need int
+
+const (
+	twoMembers need = iota
+	threeMembers
+	noStage
+)
 
 func experiments() []experiment {
 	return []experiment{
-		{"P1", func(ctx context.Context, s *stage.Stage, o options, setting string, progress io.Writer) (report.Result, error) {
-			return share.Measure(ctx, s, share.Options{
-				Runs: o.runs, Exports: o.exports, Setting: setting, Profiles: o.profiles(), Progress: progress,
-			})
-		}},
-		{"P10", func(ctx context.Context, s *stage.Stage, o options, setting string, progress io.Writer) (report.Result, error) {
-			window := 20 * time.Second
-			if o.quick {
-				window = 3 * time.Second
-			}
-			return restart.Measure(ctx, s, restart.Options{
-				Runs: o.runs, Imports: o.imports, Window: window, Setting: setting, Profiles: o.profiles(), Progress: progress,
-			})
-		}},
+		{"P1", measureShare, twoMembers},
+		{"P2", measureFlood, twoMembers},
+		{"P3", measureChurn, twoMembers},
+		{"P4", measureWide, twoMembers},
+		{"P6", measureGrid, twoMembers},
+		{"P10", measureRestart, twoMembers},
+		{"P5", measureCrowd, threeMembers},
+		{"B1", measureTour, noStage},
 	}
 }
 
@@ -79,13 +88,25 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 		return err
 	}
 	for _, etcd := range o.etcd {
-		if err := o.onStage(ctx, stage.Options{
-			Dir: o.dir, Lockstep: program, Binaries: binaries, Fsync: etcd == withFsync, Profile: o.profile, Progress: progress,
-		}, out, progress); err != nil {
-			return fmt.Errorf("etcd with %s: %w", etcd, err)
+		for _, needs := range []need{twoMembers, threeMembers} {
+			if len(o.chosen(needs)) == 0 {
+				continue
+			}
+			if err := o.onStage(ctx, needs, stage.Options{
+				Dir: o.dir, Lockstep: program, Binaries: binaries, Fsync: etcd == withFsync, North: needs == threeMembers, Progress: progress,
+			}, out); err != nil {
+				return fmt.Errorf("etcd with %s: %w", etcd, err)
+			}
 		}
 	}
-	return nil
+	return o.measure(ctx, o.chosen(noStage), place{progress: progress}, machine.Look(os.TempDir(), "as the demo has it"), out)
+}
+
+// chosen are the wanted experiments on one kind of stage.
+func (o options) chosen(needs need) []experiment {
+	return slices.DeleteFunc(experiments(), func(e experiment) bool {
+		return e.needs != needs || !slices.Contains(o.experiments, e.name)
+	})
 }
 
 // program is the one whose controllers are measured, as an absolute path: Pods
@@ -106,26 +127,29 @@ func (o options) program(ctx context.Context, progress io.Writer) (string, error
 	return path, nil
 }
 
-func (o options) onStage(ctx context.Context, so stage.Options, out, progress io.Writer) (err error) {
-	fmt.Fprintln(progress, "raising a ClusterSet of leader, east and west in", so.Dir)
+func (o options) onStage(ctx context.Context, needs need, so stage.Options, out io.Writer) (err error) {
+	fmt.Fprintln(so.Progress, "raising a ClusterSet in", so.Dir)
 	s, err := stage.Raise(ctx, so)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if o.keep {
-			fmt.Fprintf(progress, "the clusters stay up; remove them with: lockstep lab down --dir %s\n", so.Dir)
+			fmt.Fprintf(so.Progress, "the clusters stay up; remove them with: lockstep lab down --dir %s\n", so.Dir)
 			return
 		}
 		err = errors.Join(err, s.Lower())
 	}()
-	facts := machine.Look(so.Dir, s.Version)
-	fmt.Fprintln(out, "\n"+facts.String())
-	for _, e := range experiments() {
-		if !slices.Contains(o.experiments, e.name) {
-			continue
-		}
-		result, err := e.measure(ctx, s, o, setting(so), progress)
+	return o.measure(ctx, o.chosen(needs), place{s, setting(so), so.Progress}, machine.Look(so.Dir, s.Version), out)
+}
+
+// measure takes experiments one after another, and prints and saves each.
+func (o options) measure(ctx context.Context, all []experiment, on place, facts machine.Facts, out io.Writer) error {
+	if len(all) > 0 {
+		fmt.Fprintln(out, "\n"+facts.String())
+	}
+	for _, e := range all {
+		result, err := e.measure(ctx, on, o)
 		if err != nil {
 			return fmt.Errorf("experiment %s: %w", e.name, err)
 		}
@@ -134,7 +158,7 @@ func (o options) onStage(ctx context.Context, so stage.Options, out, progress io
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(progress, "saved as", saved)
+		fmt.Fprintln(on.progress, "saved as", saved)
 	}
 	return nil
 }

@@ -43,6 +43,9 @@ type Interest struct {
 	// Read says which point an object, as added or modified, stands for, and of
 	// which Service; an empty name means that it stands for nothing.
 	Read func(runtime.Object) (service string, point Point)
+	// Gone is the point that the deletion of such an object stands for; empty
+	// for none.
+	Gone Point
 }
 
 // Open begins to watch; it returns when all watches are open.
@@ -50,10 +53,15 @@ func Open(ctx context.Context, interests ...Interest) (*Book, error) {
 	b := &Book{watches: watches.New(ctx), seen: map[string]map[Point]time.Time{}, news: make(chan struct{})}
 	for _, i := range interests {
 		err := b.watches.Add(i.In, i.Namespace, i.List, func(event watch.Event, now time.Time) {
-			if event.Type != watch.Added && event.Type != watch.Modified {
-				return
+			service, point := i.Read(event.Object)
+			switch event.Type {
+			case watch.Added, watch.Modified:
+			case watch.Deleted:
+				point = i.Gone
+			default:
+				point = ""
 			}
-			if service, point := i.Read(event.Object); service != "" {
+			if service != "" && point != "" {
 				b.note(service, point, now)
 			}
 		})

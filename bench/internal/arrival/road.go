@@ -25,23 +25,35 @@ const (
 	Told    Point = "ServiceExport Ready in the exporting cluster"
 )
 
+// The points of the way back.
+const (
+	NoImport  Point = "ServiceImport gone from the importing cluster"
+	NoSlice   Point = "EndpointSlice gone from the importing cluster"
+	NoService Point = "Service gone from the importing cluster"
+)
+
 // End watches only for the end of the road, in one cluster.
 func End(in *stage.Cluster) []Interest {
 	return []Interest{
-		{in, stage.Namespace, &mcsv1beta1.ServiceImportList{}, readImport},
-		{in, stage.Namespace, &discoveryv1.EndpointSliceList{}, readSlice},
+		{in, stage.Namespace, &mcsv1beta1.ServiceImportList{}, readImport, NoImport},
+		{in, stage.Namespace, &discoveryv1.EndpointSliceList{}, readSlice, NoSlice},
 	}
 }
 
 // Road watches the whole road.
 func Road(s *stage.Stage) []Interest {
 	return append(End(s.West),
-		Interest{s.West, stage.Namespace, &corev1.ServiceList{}, readService},
-		Interest{s.Leader, stage.Area, &v1alpha1.ResourceExportList{}, readFacts},
-		Interest{s.Leader, stage.Area, &v1alpha1.ResourceImportList{}, readMerged},
-		Interest{s.Leader, stage.Area, &discoveryv1.EndpointSliceList{}, readOffered},
-		Interest{s.East, stage.Namespace, &mcsv1beta1.ServiceExportList{}, readExport},
+		Services(s.West),
+		Interest{s.Leader, stage.Area, &v1alpha1.ResourceExportList{}, readFacts, ""},
+		Interest{s.Leader, stage.Area, &v1alpha1.ResourceImportList{}, readMerged, ""},
+		Interest{s.Leader, stage.Area, &discoveryv1.EndpointSliceList{}, readOffered, ""},
+		Interest{s.East, stage.Namespace, &mcsv1beta1.ServiceExportList{}, readExport, ""},
 	)
+}
+
+// Services watches for the Services that stand for imports.
+func Services(in *stage.Cluster) Interest {
+	return Interest{in, stage.Namespace, &corev1.ServiceList{}, readService, NoService}
 }
 
 func readImport(object runtime.Object) (string, Point) {

@@ -31,10 +31,13 @@ type Write struct {
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
+	Created   bool   `json:"created,omitempty"`
 	Deleted   bool   `json:"deleted,omitempty"`
 	// Managers are all field managers the object has had, from before or after
 	// this write.
 	Managers []string `json:"managers,omitempty"`
+	// Bytes that etcd was given: key and value.
+	Bytes int `json:"bytes"`
 	// Changed are the parts of a custom resource that an update changed:
 	// "spec", "status", "metadata.annotations.<key>".
 	Changed []string `json:"changed,omitempty"`
@@ -118,7 +121,8 @@ func (j *Journal) record(watch clientv3.WatchChan) {
 func read(event *clientv3.Event, now time.Time) Write {
 	w := parse(string(event.Kv.Key))
 	w.Revision, w.At, w.Deleted = event.Kv.ModRevision, now, event.Type == mvccpb.DELETE
-	w.Managers = managers(event.PrevKv, event.Kv)
+	w.Created = event.IsCreate()
+	w.Managers, w.Bytes = managers(event.PrevKv, event.Kv), len(event.Kv.Key)+len(event.Kv.Value)
 	if event.IsModify() {
 		w.Changed = changed(event.PrevKv, event.Kv)
 	}

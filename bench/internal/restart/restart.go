@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/lockstep-dev/lockstep/bench/internal/arrival"
-	"github.com/lockstep-dev/lockstep/bench/internal/journal"
 	"github.com/lockstep-dev/lockstep/bench/internal/machine"
 	"github.com/lockstep-dev/lockstep/bench/internal/report"
 	"github.com/lockstep-dev/lockstep/bench/internal/stage"
+	"github.com/lockstep-dev/lockstep/bench/internal/tally"
 	"github.com/lockstep-dev/lockstep/bench/internal/watches"
 )
 
@@ -78,7 +78,7 @@ func (a attempt) String() string { return a.role + " " + string(a.manner) }
 // bench is what all trials have in common.
 type bench struct {
 	*stage.Stage
-	journals map[*stage.Cluster]*journal.Journal
+	tally    *tally.Tally
 	window   time.Duration
 	profiles string // empty but in a run that takes them
 }
@@ -92,11 +92,11 @@ func Measure(ctx context.Context, s *stage.Stage, o Options) (result report.Resu
 	if err := fill(ctx, s, o); err != nil {
 		return result, err
 	}
-	b := &bench{Stage: s, journals: map[*stage.Cluster]*journal.Journal{}, window: o.Window}
-	defer func() { err = errors.Join(err, b.close()) }()
-	if err := b.open(ctx); err != nil {
+	b := &bench{Stage: s, window: o.Window}
+	if b.tally, err = tally.Open(ctx, s.Clusters()...); err != nil {
 		return result, err
 	}
+	defer func() { err = errors.Join(err, b.tally.Close()) }()
 	var trials []Trial
 	for i := range o.Runs {
 		result.Loads = append(result.Loads, machine.Load())
@@ -130,39 +130,23 @@ func fill(ctx context.Context, s *stage.Stage, o Options) (err error) {
 	if err := s.East.Serve(ctx, names...); err != nil {
 		return err
 	}
-	book, err := arrival.Open(ctx, append(arrival.End(s.East), arrival.End(s.West)...)...)
-	if err != nil {
-		return err
+	var books []*arrival.Book
+	for _, c := range []*stage.Cluster{s.East, s.West} {
+		book, err := arrival.Open(ctx, arrival.End(c)...)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, book.Close()) }()
+		books = append(books, book)
 	}
-	defer func() { err = errors.Join(err, book.Close()) }()
 	begun := time.Now()
 	if err := s.East.Export(ctx, names...); err != nil {
 		return err
 	}
-	err = book.Await(ctx, patience, names, arrival.Import, arrival.Slice)
+	for _, book := range books {
+		err = errors.Join(err, book.Await(ctx, patience, names, arrival.Import, arrival.Slice))
+	}
 	fmt.Fprintf(o.Progress, "P10: %d exports are imported after %.1f s\n", len(names), time.Since(begun).Seconds())
-	return err
-}
-
-func (b *bench) open(ctx context.Context) error {
-	for _, c := range b.Clusters() {
-		etcd, err := c.Etcd()
-		if err != nil {
-			return err
-		}
-		if b.journals[c], err = journal.Open(ctx, etcd); err != nil {
-			return fmt.Errorf("cluster %q: %w", c.Name, err)
-		}
-	}
-	return nil
-}
-
-func (b *bench) close() (err error) {
-	for _, j := range b.journals {
-		if j != nil {
-			err = errors.Join(err, j.Close())
-		}
-	}
 	return err
 }
 
@@ -173,23 +157,5 @@ func (b *bench) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	return b.calm(ctx)
-}
-
-// calm waits until no controller has written anything for a while but what it
-// writes all the time.
-func (b *bench) calm(ctx context.Context) error {
-	begun := time.Now()
-	return stage.Until(ctx, patience, "a ClusterSet at rest", func(context.Context) error {
-		for c, j := range b.journals {
-			last := j.Last(func(w journal.Write) bool { return classify(w) == ours })
-			if last.Before(begun) {
-				last = begun
-			}
-			if since := time.Since(last); since < quiet {
-				return fmt.Errorf("a controller wrote in %q %s ago", c.Name, since.Round(time.Millisecond))
-			}
-		}
-		return nil
-	})
+	return b.tally.Calm(ctx, quiet, patience)
 }

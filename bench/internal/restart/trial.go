@@ -16,7 +16,6 @@ import (
 	"github.com/lockstep-dev/lockstep/bench/internal/figure"
 	"github.com/lockstep-dev/lockstep/bench/internal/journal"
 	"github.com/lockstep-dev/lockstep/bench/internal/machine"
-	"github.com/lockstep-dev/lockstep/bench/internal/requests"
 	"github.com/lockstep-dev/lockstep/bench/internal/stage"
 	"github.com/lockstep-dev/lockstep/bench/internal/vigil"
 )
@@ -157,45 +156,23 @@ type window struct {
 
 // count counts all writes from before do until the ClusterSet is at rest.
 func (b *bench) count(ctx context.Context, fresh string, do func() error) (w window, err error) {
-	marks, before := map[*stage.Cluster]int64{}, map[*stage.Cluster]requests.Counts{}
-	for _, c := range b.Clusters() {
-		if before[c], err = requests.Read(ctx, c.Config); err != nil {
-			return w, err
+	written, err := b.tally.Count(ctx, func() error {
+		begun := time.Now()
+		if err := do(); err != nil {
+			return err
 		}
-		if marks[c], err = b.journals[c].Mark(ctx); err != nil {
-			return w, err
+		if err := sleep(ctx, b.window-time.Since(begun)); err != nil {
+			return err
 		}
+		err := b.tally.Calm(ctx, quiet, patience)
+		w.seconds = time.Since(begun).Seconds()
+		return err
+	})
+	for _, in := range written {
+		w.unwanted = append(w.unwanted, w.addWrites(in.Writes, fresh)...)
+		w.addVain(in)
 	}
-	begun := time.Now()
-	if err := do(); err != nil {
-		return w, err
-	}
-	if err := sleep(ctx, b.window-time.Since(begun)); err != nil {
-		return w, err
-	}
-	if err := b.calm(ctx); err != nil {
-		return w, err
-	}
-	w.seconds = time.Since(begun).Seconds()
-	for _, c := range b.Clusters() {
-		j := b.journals[c]
-		end, err := j.Mark(ctx)
-		if err != nil {
-			return w, err
-		}
-		after, err := requests.Read(ctx, c.Config)
-		if err != nil {
-			return w, err
-		}
-		writes, err := j.Between(marks[c], end)
-		if err != nil {
-			return w, fmt.Errorf("cluster %q: %w", c.Name, err)
-		}
-		w.unwanted = append(w.unwanted, w.addWrites(writes, fresh)...)
-		w.addVain(writes, after.Since(before[c]))
-		j.Forget(end)
-	}
-	return w, nil
+	return w, err
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -14,6 +14,9 @@ func (r Run) String() string {
 		r.quantile(0.5, Trip.complete), r.quantile(0.99, Trip.complete), r.floor(0.5), r.floor(0.99))
 }
 
+// Complete is a quantile of when an import was complete, in milliseconds.
+func (r Run) Complete(q float64) float64 { return r.quantile(q, Trip.complete) }
+
 // quantile of one quantity of all trips.
 func (r Run) quantile(q float64, of func(Trip) float64) float64 {
 	values := make([]float64, len(r.Trips))

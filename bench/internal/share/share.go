@@ -7,16 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/bench/internal/arrival"
 	"github.com/lockstep-dev/lockstep/bench/internal/figure"
+	"github.com/lockstep-dev/lockstep/bench/internal/floor"
 	"github.com/lockstep-dev/lockstep/bench/internal/machine"
 	"github.com/lockstep-dev/lockstep/bench/internal/report"
 	"github.com/lockstep-dev/lockstep/bench/internal/stage"
@@ -98,6 +95,11 @@ func Measure(ctx context.Context, s *stage.Stage, o Options) (report.Result, err
 	return result, nil
 }
 
+// Once is a run of its own, for experiments that make a ClusterSet busy otherwise.
+func Once(ctx context.Context, s *stage.Stage, prefix string, exports int) (Run, error) {
+	return once(ctx, s, prefix, exports, "")
+}
+
 // once is one run. Its Services have names of their own, so that nothing late
 // of an earlier run is taken for an arrival in this one.
 func once(ctx context.Context, s *stage.Stage, prefix string, exports int, profiles string) (run Run, err error) {
@@ -118,7 +120,7 @@ func once(ctx context.Context, s *stage.Stage, prefix string, exports int, profi
 	}
 	var profiling errgroup.Group
 	if profiles != "" {
-		profiling.Go(func() error { return profile(ctx, s, profiles) })
+		profiling.Go(func() error { return s.Profile(ctx, profileSpan, profiles, "P1") })
 	}
 	before, err := s.Effort(ctx)
 	if err != nil {
@@ -157,10 +159,10 @@ func travel(ctx context.Context, s *stage.Stage, book *arrival.Book, name string
 		return trip, err
 	}
 	var err error
-	if trip.LeaderFloor, err = floor(ctx, s.Leader, stage.Area, name); err != nil {
+	if trip.LeaderFloor, err = floor.Write(ctx, s.Leader, stage.Area, name); err != nil {
 		return trip, err
 	}
-	if trip.WestFloor, err = floor(ctx, s.West, stage.Namespace, name); err != nil {
+	if trip.WestFloor, err = floor.Write(ctx, s.West, stage.Namespace, name); err != nil {
 		return trip, err
 	}
 	return trip, pause(ctx)
@@ -175,26 +177,10 @@ func pause(ctx context.Context) error {
 	}
 }
 
-var floorLabels = map[string]string{"lockstep-bench": "floor"}
-
-// floor is the least that anything in a cluster costs: one small write.
-func floor(ctx context.Context, c *stage.Cluster, namespace, name string) (float64, error) {
-	object := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: floorLabels},
-		Data:       map[string]string{"key": "value"},
-	}
-	begun := time.Now()
-	err := c.Create(ctx, object)
-	return figure.Milliseconds(time.Since(begun)), err
-}
-
 // tidy leaves the ClusterSet as it was before the run.
 func tidy(ctx context.Context, s *stage.Stage, names []string) error {
-	for namespace, c := range map[string]*stage.Cluster{stage.Area: s.Leader, stage.Namespace: s.West} {
-		err := c.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(namespace), client.MatchingLabels(floorLabels))
-		if err != nil {
-			return err
-		}
+	if err := floor.Tidy(ctx, s); err != nil {
+		return err
 	}
 	if err := s.Unexport(ctx, s.East, names...); err != nil {
 		return err
@@ -204,11 +190,3 @@ func tidy(ctx context.Context, s *stage.Stage, names []string) error {
 
 // profileSpan is shorter than any full run.
 const profileSpan = 15 * time.Second
-
-func profile(ctx context.Context, s *stage.Stage, folder string) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, c := range s.Clusters() {
-		group.Go(func() error { return c.Profile(ctx, profileSpan, filepath.Join(folder, "P1-"+c.Name+".pprof")) })
-	}
-	return group.Wait()
-}

@@ -18,25 +18,39 @@ type Effort struct {
 // Effort so far.
 func (s *Stage) Effort(ctx context.Context) (Effort, error) {
 	e := Effort{CPU: map[string]float64{}, Waited: map[string]float64{}}
-	add := func(kind string, pid int) {
-		e.CPU[kind] += machine.CPU(pid).Seconds()
-		e.Waited[kind] += machine.Waited(pid).Seconds()
-	}
-	add("bench", os.Getpid())
+	e.add("bench", os.Getpid())
 	for _, c := range s.Clusters() {
-		status, err := c.Lab.Status(ctx)
-		if err != nil {
+		if err := c.addEffort(ctx, e); err != nil {
 			return e, err
-		}
-		add("lab", status.HostPid)
-		for _, component := range status.Components {
-			add(component.Name, component.Pid)
-		}
-		for _, pod := range status.Pods {
-			add("controllers", pod.Pid)
 		}
 	}
 	return e, nil
+}
+
+// Effort so far of one cluster.
+func (c *Cluster) Effort(ctx context.Context) (Effort, error) {
+	e := Effort{CPU: map[string]float64{}, Waited: map[string]float64{}}
+	return e, c.addEffort(ctx, e)
+}
+
+func (c *Cluster) addEffort(ctx context.Context, e Effort) error {
+	status, err := c.Lab.Status(ctx)
+	if err != nil {
+		return err
+	}
+	e.add("lab", status.HostPid)
+	for _, component := range status.Components {
+		e.add(component.Name, component.Pid)
+	}
+	for _, pod := range status.Pods {
+		e.add("controllers", pod.Pid)
+	}
+	return nil
+}
+
+func (e Effort) add(kind string, pid int) {
+	e.CPU[kind] += machine.CPU(pid).Seconds()
+	e.Waited[kind] += machine.Waited(pid).Seconds()
 }
 
 // Since is what was spent after an earlier look.

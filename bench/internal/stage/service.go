@@ -21,9 +21,9 @@ const Namespace = "bench"
 // does not matter.
 const writers = 8
 
-// MakeNamespace makes the Namespace in both members.
+// MakeNamespace makes the Namespace in all members.
 func (s *Stage) MakeNamespace(ctx context.Context) error {
-	for _, c := range []*Cluster{s.East, s.West} {
+	for _, c := range s.Members() {
 		err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
@@ -75,20 +75,24 @@ func (c *Cluster) Export(ctx context.Context, names ...string) error {
 	})
 }
 
+// Withdraw takes exports back; those that are not there are passed over.
+func (s *Stage) Withdraw(ctx context.Context, from *Cluster, names ...string) error {
+	return Each(ctx, names, func(ctx context.Context, name string) error {
+		return client.IgnoreNotFound(from.Delete(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace}}))
+	})
+}
+
 // Unexport takes exports back and waits until nothing of them is left in any
 // member.
 func (s *Stage) Unexport(ctx context.Context, from *Cluster, names ...string) error {
-	err := Each(ctx, names, func(ctx context.Context, name string) error {
-		return client.IgnoreNotFound(from.Delete(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace}}))
-	})
-	if err != nil {
+	if err := s.Withdraw(ctx, from, names...); err != nil {
 		return err
 	}
 	gone := map[string]bool{}
 	for _, name := range names {
 		gone[name] = true
 	}
-	for _, c := range []*Cluster{s.East, s.West} {
+	for _, c := range s.Members() {
 		if err := Until(ctx, patience, fmt.Sprintf("the end of %d imports in %q", len(names), c.Name), func(ctx context.Context) error {
 			var list mcsv1beta1.ServiceImportList
 			if err := c.List(ctx, &list, client.InNamespace(Namespace)); err != nil {

@@ -28,11 +28,8 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/lab/progress"
 )
 
-const (
-	clusterSet = "bench"
-	// patience bounds what takes seconds when it works.
-	patience = 2 * time.Minute
-)
+// patience bounds what takes seconds when it works.
+const patience = 2 * time.Minute
 
 // Options of a stage.
 type Options struct {
@@ -43,15 +40,16 @@ type Options struct {
 	Binaries kubebin.Binaries
 	// Fsync makes etcd wait for the disk at every write.
 	Fsync bool
-	// Profile makes the controllers serve their profiles; see Cluster.Profile.
-	Profile bool
+	// North raises a third member.
+	North bool
 	// Progress hears of what takes long.
 	Progress io.Writer
 }
 
-// Stage is one ClusterSet: a leader that is no member, and two members.
+// Stage is one ClusterSet: a leader that is no member, and two members or three.
 type Stage struct {
 	Leader, East, West *Cluster
+	North              *Cluster // nil on most stages
 	// Version of the API servers.
 	Version string
 	dir     string
@@ -98,18 +96,27 @@ func (s *Stage) Lower() error {
 }
 
 // Clusters lists all clusters.
-func (s *Stage) Clusters() []*Cluster { return []*Cluster{s.Leader, s.East, s.West} }
+func (s *Stage) Clusters() []*Cluster { return append([]*Cluster{s.Leader}, s.Members()...) }
+
+// Members lists all clusters but the leader.
+func (s *Stage) Members() []*Cluster {
+	if s.North != nil {
+		return []*Cluster{s.East, s.West, s.North}
+	}
+	return []*Cluster{s.East, s.West}
+}
 
 func (s *Stage) start(ctx context.Context, o Options) error {
-	env := []string{"LOCKSTEP_ALLOW_LOOPBACK=true"}
-	if o.Profile {
-		env = append(env, fmt.Sprintf("LOCKSTEP_PPROF_ADDRESS=:%d", profilePort))
+	env := []string{"LOCKSTEP_ALLOW_LOOPBACK=true", fmt.Sprintf("LOCKSTEP_PPROF_ADDRESS=:%d", profilePort)}
+	names := []string{"leader", "east", "west"}
+	if o.North {
+		names = append(names, "north")
 	}
 	line := progress.New(o.Progress)
 	defer line.Clear()
 	started, _, err := lab.Up(ctx, lab.UpOptions{
 		Options: lab.Options{
-			Dir: o.Dir, Clusters: []string{"leader", "east", "west"}, Binaries: o.Binaries, Fsync: o.Fsync,
+			Dir: o.Dir, Clusters: names, Binaries: o.Binaries, Fsync: o.Fsync,
 			Images: map[string][]string{"lockstep": {o.Lockstep}}, Env: env,
 		},
 		// Hosts in processes of their own, so that what they do for the lab is
@@ -130,6 +137,9 @@ func (s *Stage) start(ctx context.Context, o Options) error {
 		return c
 	}
 	s.Leader, s.East, s.West = open(0, leaderController), open(1, memberController), open(2, memberController)
+	if o.North {
+		s.North = open(3, memberController)
+	}
 	if err != nil {
 		return err
 	}
@@ -184,11 +194,11 @@ func (s *Stage) install(ctx context.Context) error {
 
 func (s *Stage) join(ctx context.Context) error {
 	if _, err := mc.Init(ctx, s.Leader, mc.InitOptions{
-		Namespace: Area, ClusterSet: clusterSet, ClusterID: "leader", Wait: patience,
+		Namespace: Area, ClusterSet: ClusterSet, ClusterID: LeaderID, Wait: patience,
 	}); err != nil {
 		return err
 	}
-	for _, c := range []*Cluster{s.East, s.West} {
+	for _, c := range s.Members() {
 		token, err := mc.CreateMemberToken(ctx, s.Leader, mc.MemberTokenOptions{
 			Namespace: Area, Name: c.Name + "-token", ClusterID: c.Name,
 		})
@@ -196,8 +206,8 @@ func (s *Stage) join(ctx context.Context) error {
 			return err
 		}
 		if _, err = mc.Join(ctx, c, mc.JoinOptions{
-			Namespace: c.Controller.Namespace, ClusterSet: clusterSet, ClusterID: c.Name,
-			LeaderClusterID: "leader", LeaderNamespace: Area, LeaderAPIServer: s.Leader.Config.Host,
+			Namespace: c.Controller.Namespace, ClusterSet: ClusterSet, ClusterID: c.Name,
+			LeaderClusterID: LeaderID, LeaderNamespace: Area, LeaderAPIServer: s.Leader.Config.Host,
 			AllowLoopback: true, Token: token.Secret, Wait: patience,
 		}); err != nil {
 			return err
@@ -205,6 +215,12 @@ func (s *Stage) join(ctx context.Context) error {
 	}
 	return nil
 }
+
+// ClusterSet that all clusters belong to, and the cluster ID of its leader.
+const (
+	ClusterSet = "bench"
+	LeaderID   = "leader"
+)
 
 // Area is the Namespace of the common area in the leader cluster.
 const Area = v1alpha1.DefaultLeaderNamespace

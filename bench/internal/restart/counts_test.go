@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/bench/internal/journal"
 	"github.com/lockstep-dev/lockstep/bench/internal/requests"
+	"github.com/lockstep-dev/lockstep/bench/internal/tally"
 )
 
 var seen = []journal.Write{
@@ -44,7 +45,7 @@ func TestRequestsThatReachNoObjectAreInVain(t *testing.T) {
 		"endpointslices":                                    3, // one without a difference
 	}
 	var got Counts
-	got.addVain(seen, asked)
+	got.addVain(tally.Written{Writes: seen, Asked: asked})
 	want := map[string]int{"memberclusterannounces.multicluster.crd.antrea.io": 1, "endpointslices": 1}
 	if diff := cmp.Diff(want, got.VainKinds); diff != "" || got.Vain != 2 {
 		t.Errorf("%d requests in vain, want 2 (-want +got):\n%s", got.Vain, diff)
