@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
 
 // Outcome is what a call did to one object.
@@ -128,6 +131,32 @@ func Write[T any, P Object[T]](ctx context.Context, c client.Client, current, de
 		_, err := Change(ctx, c, current, desired)
 		return err
 	}
+}
+
+// atOnce is how many writes of one pass are under way together. The loops work on
+// several Services at once besides.
+const atOnce = 8
+
+// Changes makes changes of one kind: first all that write, several at once, then
+// all that delete, so that nothing that moves from one object to another is
+// missing in between. It tells what failed; the rest is made all the same.
+func Changes[T any, P Object[T]](ctx context.Context, c client.Client, changes []services.Change[T]) error {
+	failures := make([]error, len(changes))
+	for _, deletes := range []bool{false, true} {
+		var group errgroup.Group
+		group.SetLimit(atOnce)
+		for i, change := range changes {
+			if change.Deletes() != deletes {
+				continue
+			}
+			group.Go(func() error {
+				_, failures[i] = Change(ctx, c, P(change.Current), P(change.Desired))
+				return nil // what failed is told in the order of the changes
+			})
+		}
+		_ = group.Wait()
+	}
+	return errors.Join(failures...)
 }
 
 // Each calls do for every object of a list, and stops at the first error.

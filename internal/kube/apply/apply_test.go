@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
+	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
 
 var resource = schema.GroupResource{Group: mcsv1beta1.GroupName, Resource: "serviceimports"}
@@ -178,5 +181,53 @@ func TestResult(t *testing.T) {
 	}
 	if got, err := apply.Result(later, apierrors.NewAlreadyExists(resource, "cart")); err != nil || got.RequeueAfter != 0 || got.IsZero() {
 		t.Errorf("a stale view is looked at again, ever more rarely, and told to nobody: %v, %v", got, err)
+	}
+}
+
+// Whoever moves from one slice to another is never in none.
+func TestWritesComeBeforeDeletes(t *testing.T) {
+	var mu sync.Mutex
+	var verbs []string
+	note := func(verb string) {
+		mu.Lock()
+		defer mu.Unlock()
+		verbs = append(verbs, verb)
+	}
+	refused := errors.New("refused")
+	old := imported(nil)
+	old.Name = "old"
+	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(old).Build(), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			note("create")
+			if o.GetName() == "new-3" {
+				return refused
+			}
+			return c.Create(ctx, o, options...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			note("delete")
+			return c.Delete(ctx, o, options...)
+		},
+	})
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil {
+		t.Fatal(err)
+	}
+	changes := []services.Change[mcsv1beta1.ServiceImport]{{Current: old}}
+	want := []string{"delete"}
+	for i := range 20 {
+		fresh := imported(nil)
+		fresh.Name, fresh.UID = fmt.Sprintf("new-%d", i), ""
+		changes = append(changes, services.Change[mcsv1beta1.ServiceImport]{Desired: fresh})
+		want = slices.Insert(want, 0, "create")
+	}
+	if err := apply.Changes(t.Context(), c, changes); !errors.Is(err, refused) {
+		t.Errorf("the refusal is not told: %v", err)
+	}
+	if !slices.Equal(verbs, want) {
+		t.Errorf("got %v", verbs)
+	}
+	var left mcsv1beta1.ServiceImportList
+	if err := c.List(t.Context(), &left); err != nil || len(left.Items) != 19 {
+		t.Errorf("%d objects are there: %v", len(left.Items), err)
 	}
 }

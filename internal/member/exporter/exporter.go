@@ -167,13 +167,9 @@ func (r *Reconciler) publish(ctx context.Context, area *remote.Area, plan servic
 		return nil
 	}
 	endpoints := func() error {
-		var failures []error
-		for _, change := range plan.Slices {
-			_, err := apply.Change(ctx, area.Direct, change.Current, change.Desired)
-			failures = append(failures, err)
-		}
-		_, err := apply.Change(ctx, area.Direct, plan.Endpoints.Current, plan.Endpoints.Desired)
-		return errors.Join(append(failures, err)...)
+		err := apply.Changes(ctx, area.Direct, plan.Slices)
+		_, wireErr := apply.Change(ctx, area.Direct, plan.Endpoints.Current, plan.Endpoints.Desired)
+		return errors.Join(err, wireErr)
 	}
 	return apply.Together(endpoints, apply.Write(ctx, area.Direct, plan.Service.Current, plan.Service.Desired))
 }

@@ -216,14 +216,7 @@ func (r *Reconciler) service(ctx context.Context, plan services.ImportPlan) (*co
 // apply writes endpoints and the ServiceImport at once: both need the Service,
 // which is there, and not each other. Where that has to go, it goes last.
 func (r *Reconciler) apply(ctx context.Context, plan services.ImportPlan) error {
-	endpoints := func() error {
-		var failures []error
-		for _, change := range plan.Slices {
-			_, err := apply.Change(ctx, r.Local, change.Current, change.Desired)
-			failures = append(failures, err)
-		}
-		return errors.Join(failures...)
-	}
+	endpoints := func() error { return apply.Changes(ctx, r.Local, plan.Slices) }
 	err := apply.Together(endpoints, apply.Write(ctx, r.Local, plan.ServiceImport.Current, plan.ServiceImport.Desired))
 	_, serviceErr := apply.Change(ctx, r.Local, plan.Service.Current, plan.Service.Desired)
 	_, endpointsErr := apply.Change(ctx, r.Local, plan.Endpoints.Current, plan.Endpoints.Desired)
