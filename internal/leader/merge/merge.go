@@ -11,16 +11,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
@@ -43,7 +38,7 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("merge").WithOptions(options).
 		Watches(&v1alpha1.ResourceExport{}, handler.EnqueueRequestsFromMapFunc(ofExport)).
-		Watches(&v1alpha1.ResourceImport{}, handler.EnqueueRequestsFromMapFunc(r.ofImport)).
+		Watches(&v1alpha1.ResourceImport{}, echo(r.ofImport)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(ofSlice), builder.WithPredicates(kept())).
 		Watches(&v1alpha1.MemberClusterAnnounce{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(membershipChanged())).
 		Complete(r)
@@ -130,99 +125,4 @@ func (r *Reconciler) apply(ctx context.Context, plan services.MergePlan) error {
 		failures = append(failures, client.IgnoreNotFound(err))
 	}
 	return errors.Join(failures...)
-}
-
-const (
-	indexTuple  = "tuple"
-	indexJoined = "joinedName"
-)
-
-// Index prepares a cache for this loop.
-func Index(ctx context.Context, indexer client.FieldIndexer) error {
-	key := func(requests func(context.Context, client.Object) []reconcile.Request) client.IndexerFunc {
-		return func(object client.Object) []string {
-			var keys []string
-			for _, request := range requests(ctx, object) {
-				keys = append(keys, request.String())
-			}
-			return keys
-		}
-	}
-	joined := func(object client.Object) []string {
-		var keys []string
-		for _, request := range ofExport(ctx, object) {
-			keys = append(keys, identity.JoinedName(request.NamespacedName))
-		}
-		return keys
-	}
-	return errors.Join(
-		indexer.IndexField(ctx, &v1alpha1.ResourceExport{}, indexTuple, key(ofExport)),
-		indexer.IndexField(ctx, &v1alpha1.ResourceExport{}, indexJoined, joined),
-		indexer.IndexField(ctx, &discoveryv1.EndpointSlice{}, indexTuple, key(ofSlice)),
-	)
-}
-
-func ofExport(_ context.Context, object client.Object) []reconcile.Request {
-	spec := object.(*v1alpha1.ResourceExport).Spec
-	return ofTuple(spec.Kind, v1alpha1.KindService, spec.Namespace, spec.Name)
-}
-
-// ofImport maps an import to its Service, and to those whose import would have
-// the same name: they are refused while it is there (LDR-RE-3).
-func (r *Reconciler) ofImport(ctx context.Context, object client.Object) []reconcile.Request {
-	spec := object.(*v1alpha1.ResourceImport).Spec
-	keys := sets.New(ofTuple(spec.Kind, v1alpha1.KindServiceImport, spec.Namespace, spec.Name)...)
-	if joined, ok := identity.JoinedNameOf(object.GetName(), ""); ok {
-		keys.Insert(r.exported(ctx, client.MatchingFields{indexJoined: joined})...)
-	}
-	return keys.UnsortedList()
-}
-
-func ofTuple(kind, service, namespace, name string) []reconcile.Request {
-	if kind != service && kind != v1alpha1.KindEndpoints {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
-}
-
-func ofSlice(_ context.Context, object client.Object) []reconcile.Request {
-	if tuple, ok := services.TupleOf(object); ok {
-		return []reconcile.Request{{NamespacedName: tuple}}
-	}
-	return nil
-}
-
-// all are the tuples of every export: how a member takes part decides which
-// representations each of them needs.
-func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
-	return r.exported(ctx)
-}
-
-// exported are the tuples of some exports.
-func (r *Reconciler) exported(ctx context.Context, which ...client.ListOption) []reconcile.Request {
-	var exports v1alpha1.ResourceExportList
-	if err := r.Client.List(ctx, &exports, append(which, client.InNamespace(r.Namespace))...); err != nil {
-		log.FromContext(ctx).Error(err, "Cannot list exports")
-		return nil
-	}
-	keys := sets.New[reconcile.Request]()
-	for i := range exports.Items {
-		keys.Insert(ofExport(ctx, &exports.Items[i])...)
-	}
-	return keys.UnsortedList()
-}
-
-// kept lets slices of own peers pass by: no merge depends on them, and they change
-// with every endpoint.
-func kept() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(slice client.Object) bool {
-		return slice.GetLabels()[services.LabelKeeper] != ""
-	})
-}
-
-// membershipChanged lets heartbeats pass by.
-func membershipChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetAnnotations()[v1alpha1.AnnotationPeer] != e.ObjectNew.GetAnnotations()[v1alpha1.AnnotationPeer]
-	}}
 }
