@@ -175,8 +175,8 @@ func (r *Reconciler) publish(ctx context.Context, area *remote.Area, plan servic
 }
 
 // answerWithin is how long a new export may be without conditions. A leader at
-// work answers within tens of milliseconds.
-const answerWithin = 2 * time.Second
+// work answers within tens of milliseconds, unless many are exported at once.
+const answerWithin = 5 * time.Second
 
 // patience is for how long the first report on an export can wait for the
 // leader's word, which is most often under way: one status with it says what two
@@ -224,7 +224,8 @@ func (r *Reconciler) report(ctx context.Context, seen observed, plan services.Ex
 }
 
 // tell repeats a change for the worse, or back to good, as an Event. That a new
-// export is as it should be is one Event, about Ready.
+// export is as it should be is one Event, about Ready; that it waits to be merged
+// is none, since every export does: its condition says so.
 func (r *Reconciler) tell(ctx context.Context, before, after *mcsv1beta1.ServiceExport) {
 	for _, c := range after.Status.Conditions {
 		old := condition(before, c.Type)
@@ -236,12 +237,21 @@ func (r *Reconciler) tell(ctx context.Context, before, after *mcsv1beta1.Service
 		switch {
 		case good && old.Status == "" && c.Type != string(mcsv1beta1.ServiceExportConditionReady):
 			continue
+		case waits(c) && old.Status == "":
+			continue
 		case !good && c.Reason != string(mcsv1beta1.ServiceExportReasonPending):
 			kind = corev1.EventTypeWarning
 			log.FromContext(ctx).Info("Export is not as its owner wants it", "condition", c.Type, "reason", c.Reason)
 		}
 		r.Events.Eventf(after, nil, kind, c.Reason, "Export", "%s", c.Message)
 	}
+}
+
+// waits tells that the leader is still to answer, which is not to say that it does
+// not answer.
+func waits(c metav1.Condition) bool {
+	return c.Type == string(mcsv1beta1.ServiceExportConditionReady) && c.Status == metav1.ConditionFalse &&
+		c.Reason == string(mcsv1beta1.ServiceExportReasonPending)
 }
 
 func condition(export *mcsv1beta1.ServiceExport, kind string) metav1.Condition {
