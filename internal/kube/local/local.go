@@ -63,18 +63,20 @@ func ExportsJoined(ctx context.Context, c client.Reader, joined string) ([]mcsv1
 	return list.Items, err
 }
 
-// SlicesOf returns the EndpointSlices of a Service in this cluster.
+// SlicesOf returns the EndpointSlices of a Service in this cluster. They are
+// those of the cache itself and not to be changed: a Service may have a hundred,
+// of which a pass changes one.
 func SlicesOf(ctx context.Context, c client.Reader, service types.NamespacedName) ([]discoveryv1.EndpointSlice, error) {
 	var list discoveryv1.EndpointSliceList
-	err := c.List(ctx, &list, client.InNamespace(service.Namespace), client.MatchingFields{indexService: service.Name})
+	err := c.List(ctx, &list, client.InNamespace(service.Namespace), client.MatchingFields{indexService: service.Name}, client.UnsafeDisableDeepCopy)
 	return list.Items, err
 }
 
 // SlicesInTheWay returns the EndpointSlices that have names of slices of an
-// imported Service without belonging to it.
+// imported Service without belonging to it, as SlicesOf does.
 func SlicesInTheWay(ctx context.Context, c client.Reader, imported types.NamespacedName) ([]discoveryv1.EndpointSlice, error) {
 	var list discoveryv1.EndpointSliceList
-	err := c.List(ctx, &list, client.InNamespace(imported.Namespace), client.MatchingFields{indexNamed: imported.Name})
+	err := c.List(ctx, &list, client.InNamespace(imported.Namespace), client.MatchingFields{indexNamed: imported.Name}, client.UnsafeDisableDeepCopy)
 	return list.Items, err
 }
 

@@ -38,11 +38,12 @@ func (v View) AllSlices(ctx context.Context) ([]discoveryv1.EndpointSlice, error
 	return v.list(ctx)
 }
 
+// list does not copy what the cache holds: readers of a View change nothing of it.
 func (v View) list(ctx context.Context, options ...client.ListOption) ([]discoveryv1.EndpointSlice, error) {
 	if v.Exchange == clusterset.ExchangeUnknown || v.Exchange == clusterset.ExchangeWire {
 		return nil, nil
 	}
 	var list discoveryv1.EndpointSliceList
-	err := v.area.slices.cache.List(ctx, &list, append(options, client.InNamespace(v.area.Namespace))...)
+	err := v.area.slices.cache.List(ctx, &list, append(options, client.InNamespace(v.area.Namespace), client.UnsafeDisableDeepCopy)...)
 	return list.Items, err
 }

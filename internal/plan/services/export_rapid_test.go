@@ -55,9 +55,10 @@ func TestMEM_SE_5_ExportProperties(t *testing.T) {
 		var common services.Published
 		for _, o := range rapid.SliceOfN(genExporting(), 1, 4).Draw(t, "history") {
 			o.Published = common
-			seen := copyOfSlices(o.Slices)
+			seen, published := copyOfSlices(o.Slices), copyOfSlices(o.Published.Slices)
 			plan := services.Export(o)
 			equal(t, "observed slices were changed", o.Slices, seen)
+			equal(t, "published slices were changed", o.Published.Slices, published)
 
 			o.Slices = rapid.Permutation(o.Slices).Draw(t, "order")
 			equal(t, "the order mattered", services.Export(o), plan)

@@ -103,10 +103,11 @@ func TestMEM_RI_1_ImportProperties(t *testing.T) {
 		for _, o := range rapid.SliceOfN(genImporting(), 1, 4).Draw(t, "history") {
 			o = local(before, o)
 			o.Hold = rapid.SampledFrom([]services.Hold{{}, {}, {Active: true, Released: map[string]bool{"east": true}}}).Draw(t, "hold")
-			remote, here := copyOfSlices(o.Remote), copyOfSlices(o.Slices)
+			remote, here, own := copyOfSlices(o.Remote), copyOfSlices(o.Slices), copyOfSlices(o.OwnSlices)
 			plan := services.Import(o)
 			equal(t, "remote slices were changed", o.Remote, remote)
 			equal(t, "local slices were changed", o.Slices, here)
+			equal(t, "own slices were changed", o.OwnSlices, own)
 
 			shuffled := o
 			shuffled.Remote = rapid.Permutation(o.Remote).Draw(t, "remote")
