@@ -12,8 +12,10 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 )
@@ -61,7 +63,8 @@ func execute(ctx context.Context, root *cobra.Command, args []string, streams ge
 	return exit.Code(err)
 }
 
-// wrapBodies makes the result true once the body of any command has begun.
+// wrapBodies makes the result true once the body of any command has begun, and
+// silences the libraries where nobody reads a log.
 func wrapBodies(command *cobra.Command) *bool {
 	began := false
 	var wrap func(*cobra.Command)
@@ -69,6 +72,9 @@ func wrapBodies(command *cobra.Command) *bool {
 		if body := command.RunE; body != nil {
 			command.RunE = func(command *cobra.Command, args []string) error {
 				began = true
+				if !logs(command) {
+					ctrllog.SetLogger(logr.Discard())
+				}
 				return body(command, args)
 			}
 		}
@@ -78,6 +84,13 @@ func wrapBodies(command *cobra.Command) *bool {
 	}
 	wrap(command)
 	return &began
+}
+
+// logs tells whether a command writes a log, as the daemons do. Of all others what
+// fails is returned; a library that found no logger after half a minute would
+// write a stack trace to the screen. Only the first logger of a process counts.
+func logs(command *cobra.Command) bool {
+	return command.HasParent() && command.Parent().Name() == "run"
 }
 
 // wantsJSON looks at the arguments as they were typed: when they cannot be

@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 	"github.com/lockstep-dev/lockstep/internal/cli/version"
@@ -188,4 +190,25 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 		}
 	}
 	visit(newRoot(streams))
+}
+
+// A library that finds no logger for half a minute writes a stack trace to the
+// screen of whoever waits for a long command.
+func TestLibrariesAreSilencedWhereNobodyReadsALog(t *testing.T) {
+	logging := func(name string) bool {
+		command, _, err := newRoot(genericiooptions.NewTestIOStreamsDiscard()).Find(strings.Fields(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return logs(command)
+	}
+	for name, want := range map[string]bool{"run leader": true, "run member": true, "run": false, "mc status": false, "demo": false, "lab up": false} {
+		if got := logging(name); got != want {
+			t.Errorf("lockstep %s logs: %v", name, got)
+		}
+	}
+	typed(t, failing(nil), "fail", "--needed=x")
+	if sink := ctrllog.Log.WithName("library").GetSink(); sink != logr.LogSink(ctrllog.NullLogSink{}) {
+		t.Errorf("after a command the libraries log to %T", sink)
+	}
 }
