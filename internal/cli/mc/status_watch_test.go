@@ -42,7 +42,8 @@ func watch(t *testing.T, hub *lab.Cluster, args ...string) *watching {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &watching{cancel: cancel, ended: make(chan error, 1)}
 	root := NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: w, ErrOut: w})
-	root.SetArgs(append([]string{"status", "--watch", "--timeout", "1s", "--kubeconfig", hub.KubeconfigPath()}, args...))
+	// A page is a dozen requests, which a busy machine may need seconds for.
+	root.SetArgs(append([]string{"status", "--watch", "--timeout", "10s", "--kubeconfig", hub.KubeconfigPath()}, args...))
 	go func() { w.ended <- root.ExecuteContext(ctx) }()
 	t.Cleanup(func() { cancel(); <-w.ended })
 	return w
