@@ -19,3 +19,6 @@ package lockstep
 
 // The page that shows which test proves which rule.
 //go:generate go test ./internal/arch -run=TestRulesPage -update -count=1
+
+// The page of the rules that admission and preflight ask.
+//go:generate go test ./internal/arch -run=TestChecksPage -update -count=1

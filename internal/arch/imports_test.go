@@ -48,8 +48,9 @@ var layers = []layer{
 		below:  "kinds and manifests are read by plans, not the other way round",
 	},
 	{
-		places: []string{"config"},
-		below:  "kinds do not know how they are installed",
+		places: []string{"config", "docs"},
+		below:  "kinds do not know how they are installed or described",
+		apart:  "manifests and documentation are data; who needs both reads both",
 	},
 	{
 		places: []string{"api"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/internal/cli/demo"
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/cli/explain"
 	"github.com/lockstep-dev/lockstep/internal/cli/lab"
 	"github.com/lockstep-dev/lockstep/internal/cli/mc"
 	"github.com/lockstep-dev/lockstep/internal/cli/run"
@@ -44,6 +45,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		}},
 		{"operate", "Work with a ClusterSet:", []*cobra.Command{
 			mc.NewCommand(streams),
+			explain.New(streams),
 		}},
 		{"daemon", "Run a controller (what Pods do):", []*cobra.Command{
 			run.New(streams),
