@@ -55,10 +55,10 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	}
 }
 
-// declaredReason is the value of a constant whose name begins with Reason.
+// declaredReason is the value of a constant whose name begins with Reason and goes on.
 func declaredReason(node ast.Node) string {
 	spec, ok := node.(*ast.ValueSpec)
-	if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+	if !ok || len(spec.Values) != 1 || spec.Names[0].Name == "Reason" || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
 		return ""
 	}
 	literal, ok := spec.Values[0].(*ast.BasicLit)

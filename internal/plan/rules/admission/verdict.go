@@ -2,11 +2,18 @@ package admission
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
+)
+
+// HTTP status codes of a request that is not allowed (RFC 9110).
+const (
+	codeUnfit  = 400
+	codeDenied = 403
+	codeEarly  = 412
+	codeUnread = 500
 )
 
 // Verdict is the answer to a request.
@@ -49,23 +56,23 @@ var pass, allow = ruling{end: undecided}, ruling{end: allowed}
 
 // deny is a no to this caller for this request.
 func deny(format string, args ...any) ruling {
-	return ruling{end: denied, code: http.StatusForbidden, why: fmt.Sprintf(format, args...)}
+	return ruling{end: denied, code: codeDenied, why: fmt.Sprintf(format, args...)}
 }
 
 // unfit is a no to a request that makes no sense, whoever asks.
 func unfit(format string, args ...any) ruling {
-	return ruling{end: denied, code: http.StatusBadRequest, why: fmt.Sprintf(format, args...)}
+	return ruling{end: denied, code: codeUnfit, why: fmt.Sprintf(format, args...)}
 }
 
 // early is a no to a request whose time has not come.
 func early(format string, args ...any) ruling {
-	return ruling{end: denied, code: http.StatusPreconditionFailed, why: fmt.Sprintf(format, args...)}
+	return ruling{end: denied, code: codeEarly, why: fmt.Sprintf(format, args...)}
 }
 
 // unread is a no because the controller could not look. Why it could not is for
 // its log; to a member it might tell more than it should.
 func unread(what string) ruling {
-	return ruling{end: denied, code: http.StatusInternalServerError, why: what + " could not be read"}
+	return ruling{end: denied, code: codeUnread, why: what + " could not be read"}
 }
 
 func skipTo(id string) ruling { return ruling{end: skip, until: id} }

@@ -6,6 +6,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
@@ -129,3 +130,8 @@ func (c verdictCase[T]) check(t *testing.T, got admission.Verdict) {
 		t.Errorf("allowed %v with code %d and message %q", got.Allowed, got.Code, got.Message)
 	}
 }
+
+type (
+	clusterSet    = v1alpha2.ClusterSet
+	endpointSlice = discoveryv1.EndpointSlice
+)
