@@ -126,7 +126,10 @@ func (e Evidence) kubernetesVersion(r *report, from source, c Cluster) {
 		return
 	}
 	controllers, _ := need(r, from, "the controllers", c.Controllers)
-	old := slices.ContainsFunc(of("member", controllers), func(c Controller) bool { return c.Upstream && !c.atLeast("2.5") })
+	old := slices.ContainsFunc(of("member", controllers), func(c Controller) bool {
+		v, ok := parse(c.Version)
+		return c.Upstream && ok && v.LessThan(version.MajorMinor(2, 5))
+	})
 	if old && e.member(from).discoversServiceCIDR(r, from) {
 		r.block(rule.Finding{
 			Cluster: from.cluster, Message: fmt.Sprintf("the controller of %s cannot find the Service range of Kubernetes v%s", from, v),
