@@ -29,7 +29,7 @@ func TestExplainsARule(t *testing.T) {
   One ClusterSet per controller
   Why: A controller serves one ClusterSet. A second one in its Namespace would wait for ever, or take the place of the first.
   What to do: leave or destroy the present ClusterSet first, or use another Namespace with its own controller
-  Source: specification 4.1
+  Source: webhooks of Antrea Multi-cluster v2.7
 `
 	if diff := cmp.Diff(want, out); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)

@@ -25,7 +25,7 @@ func Announce(r Request[v1alpha1.MemberClusterAnnounce], o AnnounceObserved) Ver
 type announceStep = Step[v1alpha1.MemberClusterAnnounce, AnnounceObserved]
 type announceRequest = Request[v1alpha1.MemberClusterAnnounce]
 
-// announceSteps in the order of the specification. Who may speak for the cluster
+// announceSteps in the order of upstream. Who may speak for the cluster
 // comes first; what an announce may say holds for everybody, administrators and
 // the leader's own controller included.
 var announceSteps = slices.Concat(announceCallerSteps, announceTokenSteps, announceContentSteps)
@@ -39,7 +39,7 @@ var announceCallerSteps = []announceStep{
 			ID: "WK-64", Severity: rule.Info, Title: "Administrators can mend announces",
 			Why:    "Where only ServiceAccounts may write announces, nobody can mend a damaged one by hand. What an announce may say is checked all the same.",
 			Remedy: "let one of the administrators do it",
-			Source: "specification 8.2, WK-64",
+			Source: "weakness WK-64 of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, o AnnounceObserved) ruling {
 			if !r.deletes() && o.administrator(r.User) {
@@ -53,7 +53,7 @@ var announceCallerSteps = []announceStep{
 			ID: "ADM-MCA-2", Severity: rule.Refuse, Title: "Announces are made by ServiceAccounts",
 			Why:    "An announce speaks for a cluster. Only a ServiceAccount can be bound to one, and only an administrator may mend what it wrote.",
 			Remedy: "use the member token of that cluster, or have the group of the administrators configured at the leader",
-			Source: "specification 4.3",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, _ AnnounceObserved) ruling {
 			switch _, _, ok := account(r.User); {
@@ -70,7 +70,7 @@ var announceCallerSteps = []announceStep{
 			ID: "ADM-MCA-3", Severity: rule.Info, Title: "The leader's controller tends all announces",
 			Why:    "It answers each announce, and takes those away whose member is gone.",
 			Remedy: "nothing is to be done",
-			Source: "specification 4.3",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, o AnnounceObserved) ruling {
 			if !r.creates() && o.leaderController(r.User) {
@@ -84,7 +84,7 @@ var announceCallerSteps = []announceStep{
 			ID: "ADM-MCA-4", Severity: rule.Refuse, Title: "Members speak with credentials of the common area",
 			Why:    "A binding to a cluster ID is only looked for in the common area. Elsewhere, others could write one.",
 			Remedy: "use a member token made by lockstep mc create membertoken",
-			Source: "specification 4.3",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, o AnnounceObserved) ruling {
 			switch {
@@ -101,7 +101,7 @@ var announceCallerSteps = []announceStep{
 			ID: "ADM-MCA-5", Severity: rule.Refuse, Title: "The caller's ServiceAccount exists",
 			Why:    "A token can outlive its ServiceAccount for a while. With the account, its binding is gone.",
 			Remedy: "use a member token made by lockstep mc create membertoken",
-			Source: "specification 4.3",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, o AnnounceObserved) ruling {
 			switch found, ok := o.Account.Get(); {
@@ -120,7 +120,7 @@ var announceCallerSteps = []announceStep{
 			ID: "ADM-MCA-6", Severity: rule.Refuse, Title: "A credential speaks for its own cluster",
 			Why:    "With one shared credential any member could keep another's announce alive, or delete it and with it all that member exports.",
 			Remedy: "use the member token that is bound to this cluster ID",
-			Source: "specification 4.3",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, o AnnounceObserved) ruling {
 			found, _ := o.Account.Get()

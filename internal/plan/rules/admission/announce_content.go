@@ -51,14 +51,14 @@ var expiringToken = rule.Rule{
 	ID: "WK-34", Severity: rule.Refuse, Title: "Tokens of members expire",
 	Why:    "A token that lies in a Secret is valid until somebody deletes it, wherever copies of it went.",
 	Remedy: "rotate the member's token, or let the leader accept tokens without end for now",
-	Source: "specification 8.2, WK-34",
+	Source: "weakness WK-34 of Antrea Multi-cluster v2.7",
 }
 
 var guardedFinalizers = rule.Rule{
 	ID: "WK-36", Severity: rule.Refuse, Title: "Members leave finalizers alone",
 	Why:    "The leader's finalizer on an announce makes sure that a member's exports go with it. A foreign one keeps an object in the common area for ever, even when its member is gone.",
 	Remedy: "keep the leader's finalizers as they are, and add no other",
-	Source: "specification 8.2, WK-36",
+	Source: "weakness WK-36 of Antrea Multi-cluster v2.7",
 }
 
 var announceContentSteps = []announceStep{
@@ -67,7 +67,7 @@ var announceContentSteps = []announceStep{
 			ID: "ADM-MCA-7", Severity: rule.Refuse, Title: "There is a ClusterSet to join",
 			Why:    "Without a ClusterSet nobody at the leader serves the announce.",
 			Remedy: "make the ClusterSet at the leader first: lockstep mc init",
-			Source: "specification 4.3",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, o AnnounceObserved) ruling {
 			if !r.creates() {
@@ -87,7 +87,7 @@ var announceContentSteps = []announceStep{
 			ID: "ADM-MCA-8", Severity: rule.Refuse, Title: "A member joins the leader's ClusterSet",
 			Why:    "The name of a ClusterSet is its identity. Under another one the member would be in no set.",
 			Remedy: "join with the ClusterSet ID that lockstep mc get joinconfig prints at the leader",
-			Source: "specification 4.3",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, o AnnounceObserved) ruling {
 			return denyIf(r.creates() && r.Object.ClusterSetID != o.serving().Name, "clusterSetID is not that of the leader's ClusterSet")
@@ -98,7 +98,7 @@ var announceContentSteps = []announceStep{
 			ID: "ADM-MCA-9", Severity: rule.Refuse, Title: "A member knows its leader",
 			Why:    "A member that expects another leader was given a wrong address, and would export to people it does not know.",
 			Remedy: "join with the leader cluster ID that lockstep mc get joinconfig prints at the leader",
-			Source: "specification 4.3",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, o AnnounceObserved) ruling {
 			return denyIf(r.creates() && r.Object.LeaderClusterID != leaderOf(o.serving()), "leaderClusterID is not that of this leader")
@@ -109,7 +109,7 @@ var announceContentSteps = []announceStep{
 			ID: "ADM-MCA-10", Severity: rule.Refuse, Title: "An announce has the name of its cluster",
 			Why:    "One name for each cluster ID makes sure that a cluster announces itself once.",
 			Remedy: "name it member-announce-from-, followed by its cluster ID",
-			Source: "specification 4.3",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, _ AnnounceObserved) ruling {
 			return denyIf(r.creates() && r.Object.Name != identity.AnnounceName(r.Object.ClusterID), "its name does not follow from its cluster ID")
@@ -120,7 +120,7 @@ var announceContentSteps = []announceStep{
 			ID: "ADM-MCA-11", Severity: rule.Refuse, Title: "No cluster ID continues another with a dash",
 			Why:    "Names of exports join cluster, Namespace and Service with dashes. Where one ID continues another with a dash, exports of the two clusters can have one name.",
 			Remedy: "choose an ID that neither begins with another and a dash, nor the other way round",
-			Source: "specification 4.3",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, o AnnounceObserved) ruling {
 			if !r.creates() {
@@ -139,7 +139,7 @@ var announceContentSteps = []announceStep{
 			ID: "ADM-MCA-12", Severity: rule.Refuse, Title: "An announce keeps its cluster and its set",
 			Why:    "An announce that changes its cluster would leave that cluster's exports to nobody.",
 			Remedy: "leave and join again",
-			Source: "specification 4.3",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r announceRequest, _ AnnounceObserved) ruling {
 			return denyIf(r.updates() && (r.Object.ClusterID != r.Old.ClusterID || r.Object.ClusterSetID != r.Old.ClusterSetID ||

@@ -28,7 +28,7 @@ func withID(id string) func(*mca) {
 	return func(a *mca) { a.ClusterID, a.Name = id, "member-announce-from-"+id }
 }
 
-// The unit tables of the specification (9.3), and one case on either side of
+// The cases that upstream tests, and one case on either side of
 // each rule.
 func TestAnnounce(t *testing.T) {
 	own := announce()

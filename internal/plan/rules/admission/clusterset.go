@@ -29,7 +29,7 @@ var clusterSetSteps = []clusterSetStep{
 			ID: "ADM-CS-1", Severity: rule.Refuse, Title: "One ClusterSet per controller",
 			Why:    "A controller serves one ClusterSet. A second one in its Namespace would wait for ever, or take the place of the first.",
 			Remedy: "leave or destroy the present ClusterSet first, or use another Namespace with its own controller",
-			Source: "specification 4.1",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r clusterSetRequest, o ClusterSetObserved) ruling {
 			if !r.creates() {
@@ -49,7 +49,7 @@ var clusterSetSteps = []clusterSetStep{
 			ID: "ADM-CS-2", Severity: rule.Refuse, Title: "A cluster keeps its ID",
 			Why:    "Exports, announces and credentials carry the cluster ID. Changed in place, what was published under the old one would stay behind with no owner.",
 			Remedy: "leave the ClusterSet and join again under the new ID",
-			Source: "specification 4.1",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r clusterSetRequest, _ ClusterSetObserved) ruling {
 			return denyIf(r.updates() && r.Old.Spec.ClusterID != "" && r.Object.Spec.ClusterID != r.Old.Spec.ClusterID,
@@ -61,7 +61,7 @@ var clusterSetSteps = []clusterSetStep{
 			ID: "ADM-CS-3", Severity: rule.Refuse, Title: "A ClusterSet keeps its leader",
 			Why:    "Another leader is another common area: what was published in the first would stay there, and members would follow different leaders.",
 			Remedy: "leave the ClusterSet and join that of the other leader",
-			Source: "specification 4.1",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r clusterSetRequest, _ ClusterSetObserved) ruling {
 			return denyIf(r.updates() && leaderOf(r.Old) != leaderOf(r.Object), "spec.leaders[0].clusterID cannot change")
@@ -72,7 +72,7 @@ var clusterSetSteps = []clusterSetStep{
 			ID: "ADM-CS-4", Severity: rule.Refuse, Title: "A ClusterSet with members is not deleted",
 			Why:    "Members would go on exporting into a common area that nobody serves.",
 			Remedy: "let every member leave first; see lockstep mc status",
-			Source: "specification 4.1",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r clusterSetRequest, o ClusterSetObserved) ruling {
 			if !r.deletes() || !o.Leader {

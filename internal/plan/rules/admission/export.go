@@ -27,7 +27,7 @@ func Export(r Request[v1alpha1.ResourceExport], o ExportObserved) Verdict {
 type exportStep = Step[v1alpha1.ResourceExport, ExportObserved]
 type exportRequest = Request[v1alpha1.ResourceExport]
 
-// exportSteps in the order of the specification: who is asked at all, what was
+// exportSteps in the order of upstream: who is asked at all, what was
 // there before, what the new object says of itself, and what upstream does not
 // ask for.
 var exportSteps = slices.Concat(exportCallerSteps, exportBeforeSteps, exportTupleSteps, exportLabelSteps, exportNetworkSteps)
@@ -37,7 +37,7 @@ var memberWithoutBinding = rule.Rule{
 	ID: "WK-32", Severity: rule.Refuse, Title: "Credentials of members are bound to a cluster ID",
 	Why:    "A credential with the member Role and without a bound ID could write exports in the name of every member.",
 	Remedy: "use a member token made by lockstep mc create membertoken; while members migrate, the leader can be told to trust the old ones",
-	Source: "specification 8.2, WK-32",
+	Source: "weakness WK-32 of Antrea Multi-cluster v2.7",
 }
 
 // bindingOf refuses holders of the member Role without a bound ID: other users,
@@ -70,7 +70,7 @@ var exportCallerSteps = []exportStep{
 			ID: "ADM-RE-1", Severity: rule.Info, Title: "Only ServiceAccounts of the common area are members",
 			Why:    "Administrators and the controllers of Kubernetes are judged by their rights alone.",
 			Remedy: "nothing is to be done",
-			Source: "specification 4.5",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r exportRequest, o ExportObserved) ruling {
 			if !o.inside(r.User) {
@@ -84,7 +84,7 @@ var exportCallerSteps = []exportStep{
 			ID: "ADM-RE-2", Severity: rule.Info, Title: "The leader's controller tends all exports",
 			Why:    "It takes its finalizer off, and removes what members left behind.",
 			Remedy: "nothing is to be done",
-			Source: "specification 4.5",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r exportRequest, o ExportObserved) ruling {
 			if !r.creates() && o.leaderController(r.User) {
@@ -98,7 +98,7 @@ var exportCallerSteps = []exportStep{
 			ID: "ADM-RE-3", Severity: rule.Refuse, Title: "The caller's ServiceAccount exists",
 			Why:    "A token can outlive its ServiceAccount for a while. With the account, its binding is gone. What is going already may go on going.",
 			Remedy: "use a member token made by lockstep mc create membertoken",
-			Source: "specification 4.5",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r exportRequest, o ExportObserved) ruling {
 			switch found, ok := o.Account.Get(); {
@@ -117,7 +117,7 @@ var exportCallerSteps = []exportStep{
 			ID: "ADM-RE-4", Severity: rule.Info, Title: "ServiceAccounts that are no member",
 			Why:    "A ServiceAccount without a binding is an administrator's own, for policies of the whole set. One that holds the member Role is refused before (WK-32).",
 			Remedy: "nothing is to be done",
-			Source: "specification 4.5",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(_ exportRequest, o ExportObserved) ruling {
 			if found, _ := o.Account.Get(); found != nil && !found.Annotated {
@@ -131,7 +131,7 @@ var exportCallerSteps = []exportStep{
 			ID: "ADM-RE-5", Severity: rule.Refuse, Title: "A binding names a cluster",
 			Why:    "An empty binding would match exports that name no cluster.",
 			Remedy: "make a member token for the cluster: lockstep mc create membertoken",
-			Source: "specification 4.5",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(_ exportRequest, o ExportObserved) ruling {
 			return denyIf(o.bound() == "", "the caller's credential is bound to an empty cluster ID")
@@ -145,7 +145,7 @@ var exportBeforeSteps = []exportStep{
 			ID: "ADM-RE-6", Severity: rule.Refuse, Title: "A member changes only its own exports",
 			Why:    "Whoever changes an export decides where the traffic of its Service goes, in every cluster.",
 			Remedy: "use the member token of the cluster the export belongs to",
-			Source: "specification 4.5",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r exportRequest, o ExportObserved) ruling {
 			return denyIf(!r.creates() && r.Old.Spec.ClusterID != o.bound(), "the export does not belong to the caller's cluster")
@@ -156,7 +156,7 @@ var exportBeforeSteps = []exportStep{
 			ID: "ADM-RE-7", Severity: rule.Info, Title: "A member may withdraw its own exports",
 			Why:    "Nothing else is to be asked of an object that goes.",
 			Remedy: "nothing is to be done",
-			Source: "specification 4.5",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r exportRequest, _ ExportObserved) ruling {
 			if r.deletes() {
@@ -170,7 +170,7 @@ var exportBeforeSteps = []exportStep{
 			ID: "ADM-RE-8", Severity: rule.Refuse, Title: "An export keeps its finalizer",
 			Why:    "The finalizer lets the leader take the import away with the export. Without it the import would stay in every cluster.",
 			Remedy: "keep metadata.finalizers as it is; the leader takes its finalizer off",
-			Source: "specification 4.5",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r exportRequest, _ ExportObserved) ruling {
 			return denyIf(r.updates() && finalized(r.Old) && !finalized(r.Object), "the leader's finalizer was taken off")
@@ -181,7 +181,7 @@ var exportBeforeSteps = []exportStep{
 			ID: "ADM-RE-9", Severity: rule.Refuse, Title: "An export stays with its Service",
 			Why:    "Two Services can lead to one export name. Written over, the first would vanish everywhere without a word.",
 			Remedy: "give one of the two Services another name, or move it to another Namespace",
-			Source: "specification 4.5",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r exportRequest, _ ExportObserved) ruling {
 			if !r.updates() || !ofService(r.Object) {

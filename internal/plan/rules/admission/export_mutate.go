@@ -21,7 +21,7 @@ var stretchedPolicy = rule.Rule{
 	ID: "ADM-RE-M", Severity: rule.Info, Title: "Exported policies carry labels and the finalizer",
 	Why:    "Administrators write policy exports by hand. The labels let the leader find them, and the finalizer lets it take the import away with the export.",
 	Remedy: "nothing is to be done",
-	Source: "specification 4.4",
+	Source: "webhooks of Antrea Multi-cluster v2.7",
 }
 
 // MutateExport returns the export as it is stored, and the patch that leads

@@ -27,7 +27,7 @@ var exportNetworkSteps = []exportStep{
 			ID: "WK-9", Severity: rule.Refuse, Title: "A member claims only its own network",
 			Why:    "Gateways send whatever goes to a claimed range through the tunnel to its cluster. A range of others, claimed by mistake or on purpose, takes their traffic away.",
 			Remedy: "announce the Service and Pod ranges of this cluster, and give it ranges that no other cluster of the set uses",
-			Source: "specification 8.1, WK-9",
+			Source: "weakness WK-9 of Antrea Multi-cluster v2.7",
 		},
 		judge: judgeNetwork,
 	},
@@ -36,7 +36,7 @@ var exportNetworkSteps = []exportStep{
 			ID: "WK-35", Severity: rule.Refuse, Title: "One hash, one set of labels",
 			Why:    "The wire names a set of labels by 64 bits of a SHA-1. Two sets that meet there would share one identity, and policies would apply to the wrong Pods.",
 			Remedy: "change a label of the Pods or of the Namespace",
-			Source: "specification 8.2, WK-35",
+			Source: "weakness WK-35 of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r exportRequest, o ExportObserved) ruling {
 			spec := r.Object.Spec

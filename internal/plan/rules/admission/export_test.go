@@ -37,7 +37,7 @@ func terminating(e *export) { now := metav1.Now(); e.DeletionTimestamp = &now }
 
 func labelled(key, value string) func(*export) { return func(e *export) { e.Labels[key] = value } }
 
-// The unit tables of the specification (9.3), and one case on either side of
+// The cases that upstream tests, and one case on either side of
 // each rule.
 func TestExport(t *testing.T) {
 	mine, harbor := exportOf(service), bound("harbor")

@@ -18,7 +18,7 @@ var gatewaySteps = []Step[v1alpha1.Gateway, struct{}]{legible[v1alpha1.Gateway, 
 		ID: "ADM-GW-1", Severity: rule.Refuse, Title: "Gateways are written by the controller and the agents",
 		Why:    "A Gateway is where all traffic to other clusters goes. It is chosen from the annotated Nodes; one written by hand would draw that traffic to itself until the next choice.",
 		Remedy: "annotate the Node that should be the gateway instead",
-		Source: "specification 4.2",
+		Source: "webhooks of Antrea Multi-cluster v2.7",
 	},
 	judge: func(r Request[v1alpha1.Gateway], _ struct{}) ruling {
 		if r.deletes() {

@@ -6,7 +6,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
 )
 
-// Rules are the rules of all lists, each once, in the order of the specification:
+// Rules are the rules of all lists, each once, in this order:
 // ClusterSet, Gateway, MemberClusterAnnounce, ResourceExport, then what upstream
 // does not ask for.
 func Rules() []rule.Rule {

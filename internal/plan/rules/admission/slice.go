@@ -25,7 +25,7 @@ var sliceSteps = []Step[discoveryv1.EndpointSlice, StatusObserved]{
 			ID: "ADM-ES-1", Severity: rule.Refuse, Title: "Members publish endpoints with a bound credential",
 			Why:    "The addresses in a slice receive the traffic of a Service in every cluster.",
 			Remedy: "use a member token made by lockstep mc create membertoken",
-			Source: "own exchange of endpoints; specification 4.5 for exports",
+			Source: "our exchange of endpoints, bound as exports are by ADM-RE",
 		},
 		judge: func(r sliceRequest, o StatusObserved) ruling {
 			if r.deletes() && r.Old.DeletionTimestamp != nil {
@@ -42,7 +42,7 @@ var sliceSteps = []Step[discoveryv1.EndpointSlice, StatusObserved]{
 			ID: "ADM-ES-2", Severity: rule.Refuse, Title: "A member changes only its own slices",
 			Why:    "Whoever changes a slice decides where the traffic of its Service goes, in every cluster.",
 			Remedy: "use the member token of the cluster the slice belongs to",
-			Source: "own exchange of endpoints; specification 4.5 for exports",
+			Source: "our exchange of endpoints, bound as exports are by ADM-RE",
 		},
 		judge: func(r sliceRequest, o StatusObserved) ruling {
 			return denyIf(!r.creates() && r.Old.Labels[mcsv1beta1.LabelSourceCluster] != o.bound(), "the slice does not belong to the caller's cluster")
@@ -53,7 +53,7 @@ var sliceSteps = []Step[discoveryv1.EndpointSlice, StatusObserved]{
 			ID: "ADM-ES-3", Severity: rule.Refuse, Title: "The labels of a slice are true",
 			Why:    "Importers find a slice by its labels, and proxies of the leader cluster leave it alone because of one.",
 			Remedy: "set the labels as the member controller does",
-			Source: "own exchange of endpoints; specification 4.5 for exports",
+			Source: "our exchange of endpoints, bound as exports are by ADM-RE",
 		},
 		judge: func(r sliceRequest, o StatusObserved) ruling {
 			if r.deletes() {
@@ -70,7 +70,7 @@ var sliceSteps = []Step[discoveryv1.EndpointSlice, StatusObserved]{
 			ID: "ADM-ES-4", Severity: rule.Refuse, Title: "The name of a slice follows from its Service",
 			Why:    "A free name could take the place of another member's slice before that is written.",
 			Remedy: "name it as the member controller does",
-			Source: "own exchange of endpoints; specification 4.5 for exports",
+			Source: "our exchange of endpoints, bound as exports are by ADM-RE",
 		},
 		judge: func(r sliceRequest, o StatusObserved) ruling {
 			if r.deletes() {

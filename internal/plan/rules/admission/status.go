@@ -29,7 +29,7 @@ var statusOfOthers = rule.Rule{
 	ID: "WK-7", Severity: rule.Refuse, Title: "Members do not write each other's status",
 	Why:    "A status tells the exporting cluster whether it is served. Written by another member it hides a failure, or makes one up.",
 	Remedy: "leave the status of exports to the leader, and in that of imports change only the entry of the own cluster",
-	Source: "specification 8.1, WK-7",
+	Source: "weakness WK-7 of Antrea Multi-cluster v2.7",
 }
 
 var exportStatusSteps = []Step[v1alpha1.ResourceExport, StatusObserved]{

@@ -22,7 +22,7 @@ type answer struct {
 	allowed bool
 }
 
-// announceTwin is section 4.3 as it reads, from top to bottom.
+// announceTwin is the table of the announce as it reads, from top to bottom.
 func announceTwin(r admission.Request[mca], caller admission.Caller) answer {
 	object := r.Object
 	if r.Operation == del {
@@ -68,7 +68,7 @@ func announceTwin(r admission.Request[mca], caller admission.Caller) answer {
 	return answer{"", true}
 }
 
-// exportTwin is section 4.5 as it reads, behind WK-32 and before WK-36.
+// exportTwin is the table of the export as it reads, behind WK-32 and before WK-36.
 func exportTwin(r admission.Request[export], caller admission.Caller) answer {
 	isDelete, isCreate, isUpdate := r.Operation == del, r.Operation == create, r.Operation == update
 	inside := strings.HasPrefix(r.User.Username, "system:serviceaccount:"+area+":")
@@ -226,9 +226,9 @@ func genRequest[T any](t *rapid.T, object func(*rapid.T) *T) admission.Request[T
 	return r
 }
 
-// The list of steps and the specification read from top to bottom give the same
+// The list of steps and the table read from top to bottom give the same
 // answer to every request, by the same rule; so what is allowed breaks none.
-func TestAnnounceIsWhatTheSpecificationSays(t *testing.T) {
+func TestAnnounceIsWhatTheTableSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, caller := genRequest(t, genAnnounce), genCaller(t)
 		got := admission.Announce(r, observedAnnounce(caller))
@@ -239,7 +239,7 @@ func TestAnnounceIsWhatTheSpecificationSays(t *testing.T) {
 	})
 }
 
-func TestExportIsWhatTheSpecificationSays(t *testing.T) {
+func TestExportIsWhatTheTableSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, caller := genRequest(t, genExport), genCaller(t)
 		got := admission.Export(r, observedExport(caller))

@@ -108,14 +108,14 @@ func decide[T, O any](kind string, steps []Step[T, O], r Request[T], o O) Verdic
 }
 
 // legible begins every list: nothing can be asked about a request whose objects
-// are not there. The rule's id is empty where no rule of the specification says so.
+// are not there. The rule's id is empty where no numbered rule says so.
 func legible[T, O any](id string) Step[T, O] {
 	return Step[T, O]{
 		Rule: rule.Rule{
 			ID: id, Severity: rule.Refuse, Title: "An object that can be read",
 			Why:    "What an object is and whose it is cannot be told from one that cannot be decoded.",
 			Remedy: "compare it with the CRD of its kind",
-			Source: "specification 4",
+			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
 		judge: func(r Request[T], _ O) ruling {
 			if r.complete() {

@@ -2,15 +2,15 @@ package catalogue
 
 // conditions are the types that controllers write into a status.
 var conditions = []Entry{
-	{ID: "Ready", Kind: Condition, On: "ClusterSet", Meaning: "In a member: the leader is connected and has answered. At the leader: all members are connected.", Next: "read its reason; lockstep mc status shows both sides", Source: "specification 1.2"},
-	{ID: "IsLeader", Kind: Condition, On: "ClusterSet", Meaning: "The leader controller has answered this member.", Next: "when it stays False, check that the leader controller runs and serves this ClusterSet", Source: "specification 1.2"},
+	{ID: "Ready", Kind: Condition, On: "ClusterSet", Meaning: "In a member: the leader is connected and has answered. At the leader: all members are connected.", Next: "read its reason; lockstep mc status shows both sides", Source: "wire of Antrea Multi-cluster v2.7"},
+	{ID: "IsLeader", Kind: Condition, On: "ClusterSet", Meaning: "The leader controller has answered this member.", Next: "when it stays False, check that the leader controller runs and serves this ClusterSet", Source: "wire of Antrea Multi-cluster v2.7"},
 	{ID: "Valid", Kind: Condition, On: "ServiceExport", Meaning: "The Service exists and is of a type that can be exported.", Next: "when False, read its reason", Source: "KEP-1645"},
 	{ID: "Ready", Kind: Condition, On: "ServiceExport", Meaning: "The leader has merged the export, so that other clusters can import it.", Next: "when False, read its reason", Source: "KEP-1645"},
 	{ID: "Conflict", Kind: Condition, On: "ServiceExport", Meaning: "Exports of this Service in other clusters disagree with this one; the oldest export decides.", Next: "make the Services agree in the property that the reason names", Source: "KEP-1645"},
 	{ID: "Ready", Kind: Condition, On: "ServiceImport", Meaning: "The Service can be used in this cluster under its clusterset address.", Next: "when False, read its reason", Source: "KEP-1645"},
-	{ID: "Ready", Kind: Condition, On: "ClusterInfoImport", Meaning: "Nothing speaks against the network that the other cluster announced.", Next: "when False, read its reason", Source: "specification 1.8, WK-9"},
-	{ID: "Succeeded", Kind: Condition, On: "ResourceExport", Meaning: "The leader merged the export; on a ResourceImport, a member has imported it.", Source: "specification 1.5"},
-	{ID: "Failure", Kind: Condition, On: "ResourceExport", Meaning: "The leader refused the export. On the wire its status is False.", Next: "read its message; the ServiceExport in the member has the same", Source: "specification 1.5"},
+	{ID: "Ready", Kind: Condition, On: "ClusterInfoImport", Meaning: "Nothing speaks against the network that the other cluster announced.", Next: "when False, read its reason", Source: "wire of Antrea Multi-cluster v2.7, WK-9"},
+	{ID: "Succeeded", Kind: Condition, On: "ResourceExport", Meaning: "The leader merged the export; on a ResourceImport, a member has imported it.", Source: "wire of Antrea Multi-cluster v2.7"},
+	{ID: "Failure", Kind: Condition, On: "ResourceExport", Meaning: "The leader refused the export. On the wire its status is False.", Next: "read its message; the ServiceExport in the member has the same", Source: "wire of Antrea Multi-cluster v2.7"},
 	{ID: "Conflict", Kind: Condition, On: "ResourceExport", Meaning: "How the export fared in the merge with those of other clusters.", Source: "KEP-1645"},
 }
 

@@ -51,7 +51,7 @@ var importCollisions = Check{
 		ID: "UPG-CHK-12", Severity: rule.Warn, Title: "No two Services share an import",
 		Why:    "Names of imports join Namespace and Service with a dash, so a-b/c and a/b-c meet. The first to come has the import; an upstream leader refuses the other for ever, and only the status of its export tells.",
 		Remedy: "rename the Service or its Namespace in the members that were refused",
-		Source: "specification 7.3, 7.5",
+		Source: "upgrade of Antrea Multi-cluster to v2.7",
 	},
 	look: func(e Evidence, r *report) {
 		exports, okE := need(r, e.Leader.source(), "the exports", e.Leader.Exports)
@@ -108,7 +108,7 @@ var exportCollisions = Check{
 		ID: "UPG-CHK-13", Severity: rule.Warn, Title: "No two Services of a member share an export",
 		Why:    "The second Service would write over the export of the first. A strict leader refuses that, and only the log of the member controller tells.",
 		Remedy: "rename one of the Services, or move it to another Namespace",
-		Source: "specification 7.3, 7.5, ADM-RE-9",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, ADM-RE-9",
 	},
 	look: func(e Evidence, r *report) {
 		for _, m := range e.Members {
@@ -138,7 +138,7 @@ var foreignCollisions = Check{
 		ID: "UPG-CHK-14", Severity: rule.Warn, Title: "No two members share an export",
 		Why:    "With IDs of which one continues the other, two members can lead to one export name. The second is refused for ever, or takes the place of the first.",
 		Remedy: "give one of the members another ID: lockstep mc rename",
-		Source: "specification 7.3, UPG-CHK-7",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, UPG-CHK-7",
 	},
 	look: func(e Evidence, r *report) {
 		type owner struct {
@@ -193,7 +193,7 @@ var longNames = Check{
 		ID: "UPG-CHK-25", Severity: rule.Warn, Title: "Exported names can be imported",
 		Why:    "An upstream importer puts ten characters before the name of a Service, which ends at 63. A longer one is never imported there. Our importers shorten it.",
 		Remedy: "rename the Service to at most 53 characters",
-		Source: "specification 7.3, 1.11",
+		Source: "upgrade of Antrea Multi-cluster to v2.7",
 	},
 	look: func(e Evidence, r *report) {
 		for _, m := range e.Members {

@@ -26,7 +26,7 @@ var exemptCredentials = Check{
 		ID: "UPG-CHK-4", Severity: rule.Refuse, Title: "Nobody writes exports without an identity",
 		Why:    "An upstream leader lets a ServiceAccount without a bound ID write whatever it likes, in the name of any member. A member that still uses one is cut off by a strict leader.",
 		Remedy: "give each member a token of its own, then delete this credential: ServiceAccount, RoleBinding and Secret",
-		Source: "specification 7.3, 7.2 step 5, WK-32",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, WK-32",
 	},
 	look: func(e Evidence, r *report) {
 		grants, okG := need(r, e.Leader.source(), "the bindings of the common area", e.Leader.Grants)
@@ -156,7 +156,7 @@ var rightCredential = Check{
 		ID: "UPG-CHK-5", Severity: rule.Refuse, Title: "Each member uses its own credential",
 		Why:    "A token of another ServiceAccount is denied by a strict leader with the next heartbeat, however well it works today.",
 		Remedy: "put the member's own token into the Secret: lockstep mc get membertoken at the leader, then apply it in the member",
-		Source: "specification 7.3, 7.2 steps 2 and 3",
+		Source: "upgrade of Antrea Multi-cluster to v2.7",
 	},
 	look: func(e Evidence, r *report) {
 		accounts, ok := need(r, e.Leader.source(), "the ServiceAccounts of the common area", e.Leader.Accounts)
@@ -202,7 +202,7 @@ var staleProcess = Check{
 		ID: "UPG-CHK-6", Severity: rule.Refuse, Title: "Member controllers run with the present credential",
 		Why:    "An upstream controller keeps the first connection for its exporters, and stops its heartbeat when it has to connect again. Both come to light when the old credential goes.",
 		Remedy: "restart the member controller, then watch its heartbeat for 40 s",
-		Source: "specification 7.3, WK-2, WK-4",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, WK-2, WK-4",
 	},
 	look: func(e Evidence, r *report) {
 		for _, m := range e.Members {

@@ -20,7 +20,7 @@ var doomedExports = Check{
 		ID: "UPG-CHK-15", Severity: rule.Warn, Title: "Exports pass the checks of a strict leader",
 		Why:    "Admission refuses every update of an export that breaks a rule. It stays as it is, and no change of its Service arrives any more.",
 		Remedy: "delete the export; its member writes it anew",
-		Source: "specification 7.3, ADM-RE-10 to ADM-RE-19",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, ADM-RE-10 to ADM-RE-19",
 	},
 	look: func(e Evidence, r *report) {
 		exports, ok := need(r, e.Leader.source(), "the exports", e.Leader.Exports)
@@ -62,7 +62,7 @@ var orphans = Check{
 		ID: "UPG-CHK-22", Severity: rule.Warn, Title: "Nothing was left behind",
 		Why:    "What has no owner any more is served as if it had one: traffic goes to a cluster that left long ago.",
 		Remedy: "delete it, after a look at why it stayed",
-		Source: "specification 7.3, WK-2, WK-14, WK-36",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, WK-2, WK-14, WK-36",
 	},
 	look: func(e Evidence, r *report) {
 		exports, okE := need(r, e.Leader.source(), "the exports", e.Leader.Exports)

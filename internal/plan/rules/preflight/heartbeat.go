@@ -58,7 +58,7 @@ var heartbeats = Check{
 		ID: "UPG-CHK-8", Severity: rule.Refuse, Title: "Heartbeats are fresh",
 		Why:    "A member whose heartbeat stops loses all its exports a day later, and a strict leader is a new reason for it to stop. One with a wrong clock is deleted while it is alive, or kept for ever.",
 		Remedy: "look at the member's controller, its credential and its clock",
-		Source: "specification 7.3, 3.3",
+		Source: "upgrade of Antrea Multi-cluster to v2.7",
 	},
 	look: func(e Evidence, r *report) {
 		announces, okA := need(r, e.Leader.source(), "the announces", e.Leader.Announces)
@@ -94,7 +94,7 @@ var silentMembers = Check{
 		ID: "UPG-CHK-27", Severity: rule.Refuse, Title: "Both sides agree that a member is connected",
 		Why:    "After a change of credential or leader an upstream member can stop beating and still call itself ready, until the leader deletes its exports a day later.",
 		Remedy: "restart the member controller",
-		Source: "specification 7.3, WK-4",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, WK-4",
 	},
 	look: func(e Evidence, r *report) {
 		announces, okA := need(r, e.Leader.source(), "the announces", e.Leader.Announces)

@@ -16,7 +16,7 @@ var ownCredential = Check{
 		ID: "UPG-CHK-1", Severity: rule.Refuse, Title: "Each member has a credential of its own",
 		Why:    "A strict leader denies every heartbeat of a credential that is not bound to the member's ID. A day later the member's announce expires, and all it exports vanishes everywhere.",
 		Remedy: "make one for it: lockstep mc create membertoken",
-		Source: "specification 7.3, 7.2 step 1",
+		Source: "upgrade of Antrea Multi-cluster to v2.7",
 	},
 	look: func(e Evidence, r *report) {
 		announces, okA := need(r, e.Leader.source(), "the announces", e.Leader.Announces)
@@ -46,7 +46,7 @@ var boundOnce = Check{
 		ID: "UPG-CHK-2", Severity: rule.Warn, Title: "A cluster ID is bound once",
 		Why:    "Two credentials for one ID are two clusters that could speak as one, and the one nobody remembers is never revoked.",
 		Remedy: "keep the one that the member uses, and delete the other: lockstep mc delete membertoken",
-		Source: "specification 7.3",
+		Source: "upgrade of Antrea Multi-cluster to v2.7",
 	},
 	look: func(e Evidence, r *report) {
 		accounts, ok := need(r, e.Leader.source(), "the ServiceAccounts of the common area", e.Leader.Accounts)
@@ -76,7 +76,7 @@ var emptyBinding = Check{
 		ID: "UPG-CHK-3", Severity: rule.Warn, Title: "No binding is empty",
 		Why:    "An empty binding is refused with every export, and looks like a binding to whoever reads it.",
 		Remedy: "annotate the ServiceAccount with the ID of its cluster, or delete it",
-		Source: "specification 7.3",
+		Source: "upgrade of Antrea Multi-cluster to v2.7",
 	},
 	look: func(e Evidence, r *report) {
 		accounts, ok := need(r, e.Leader.source(), "the ServiceAccounts of the common area", e.Leader.Accounts)
@@ -99,7 +99,7 @@ var dashPairs = Check{
 		ID: "UPG-CHK-7", Severity: rule.Refuse, Title: "No cluster ID continues another with a dash",
 		Why:    "Exports of the two clusters can have one name. A strict leader also refuses to let either announce itself again, so a member that leaves or expires is locked out.",
 		Remedy: "give one of the two another ID: lockstep mc rename",
-		Source: "specification 7.3, ADM-MCA-11",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, ADM-MCA-11",
 	},
 	look: func(e Evidence, r *report) {
 		ids := e.clusterIDs(r)
@@ -162,7 +162,7 @@ var validIDs = Check{
 		ID: "UPG-CHK-18", Severity: rule.Warn, Title: "Cluster IDs are DNS labels",
 		Why:    "An ID stands in labels, finalizers and the status of imports, which hold one DNS label of 63 characters.",
 		Remedy: "give the cluster another ID: lockstep mc rename",
-		Source: "specification 7.3, KEP-2149",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, KEP-2149",
 	},
 	look: func(e Evidence, r *report) {
 		for id, where := range e.clusterIDs(r) {

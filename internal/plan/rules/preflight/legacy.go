@@ -15,7 +15,7 @@ var legacyClaims = Check{
 		ID: "UPG-CHK-9", Severity: rule.Warn, Title: "Cluster IDs stand in the ClusterSet",
 		Why:    "Before v1.13 a ClusterClaim said which cluster this is. Once that kind is gone, a ClusterSet without an ID belongs to nobody.",
 		Remedy: "set spec.clusterID of the ClusterSet, then delete the CRD clusterclaims.multicluster.crd.antrea.io",
-		Source: "specification 7.3, 7.6, API-LEG",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, API-LEG",
 	},
 	look: func(e Evidence, r *report) {
 		e.everywhere(func(from source, c Cluster) {
@@ -56,7 +56,7 @@ var sameName = Check{
 		ID: "UPG-CHK-10", Severity: rule.Refuse, Title: "The ClusterSet has one name everywhere",
 		Why:    "The name of the object is the ID of the ClusterSet since v1.13. Where it differs, the cluster is in another set after the upgrade.",
 		Remedy: "make the ClusterSet anew under the right name",
-		Source: "specification 7.3, 7.6, API-LEG-3",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, API-LEG-3",
 	},
 	look: func(e Evidence, r *report) {
 		leaders, okLeader := need(r, e.Leader.source(), "the ClusterSet", e.Leader.ClusterSets)
@@ -83,7 +83,7 @@ var oldVersion = Check{
 		ID: "UPG-CHK-11", Severity: rule.Warn, Title: "Nothing writes ClusterSet as v1alpha1",
 		Why:    "A write through v1alpha1 loses spec.clusterID without a word, because that version does not have it.",
 		Remedy: "apply the ClusterSet as v1alpha2, change the manifests that still say v1alpha1, and take it off the stored versions of the CRD",
-		Source: "specification 7.3, 1.3",
+		Source: "upgrade of Antrea Multi-cluster to v2.7",
 	},
 	look: func(e Evidence, r *report) {
 		e.everywhere(func(from source, c Cluster) {

@@ -19,7 +19,7 @@ var lostChanges = Check{
 		ID: "UPG-CHK-26", Severity: rule.Warn, Title: "The common area has what the members export",
 		Why:    "An upstream member does not notice what was lost in the common area, nor what changed while its controller was down, and every upgrade restarts it.",
 		Remedy: "change the object, its labels for example, so that the member controller looks at it again; upgrade the controller so that it looks by itself",
-		Source: "specification 7.3, WK-1, WK-63",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, WK-1, WK-63",
 	},
 	look: func(e Evidence, r *report) {
 		published, ok := e.published(r)

@@ -30,7 +30,7 @@ var overlaps = Check{
 		ID: "UPG-CHK-19", Severity: rule.Warn, Title: "Networks of members do not overlap",
 		Why:    "Gateways send what goes to a range to the cluster that announced it. Of two that announced it, one gets the traffic of both.",
 		Remedy: "give one of the clusters another range, or stop announcing it",
-		Source: "specification 7.3, WK-9",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, WK-9",
 	},
 	look: func(e Evidence, r *report) {
 		exports, okE := need(r, e.Leader.source(), "the exports", e.Leader.Exports)
@@ -103,7 +103,7 @@ var settings = Check{
 		ID: "UPG-CHK-20", Severity: rule.Warn, Title: "Settings agree in the whole set",
 		Why:    "Members with different tunnels, endpoints or encryption send each other what the other side drops, and nothing reports it.",
 		Remedy: "configure all members alike",
-		Source: "specification 7.3, UPG-5, WK-30",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, UPG-5, WK-30",
 	},
 	look: func(e Evidence, r *report) {
 		said := map[string]map[string][]string{} // setting → value → clusters
@@ -150,7 +150,7 @@ var tiers = Check{
 		ID: "UPG-CHK-21", Severity: rule.Warn, Title: "Tiers of exported policies exist everywhere",
 		Why:    "A member without the tier of a policy never imports it. An upstream one does not import a policy without a tier either.",
 		Remedy: "create the tier in that member, or name one that all have",
-		Source: "specification 7.3, WK-20",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, WK-20",
 	},
 	look: func(e Evidence, r *report) {
 		exports, ok := need(r, e.Leader.source(), "the exports", e.Leader.Exports)

@@ -57,7 +57,7 @@ func (r *report) add(f rule.Finding) {
 	r.findings = append(r.findings, f)
 }
 
-// The three weights of the specification: block, fix and warn.
+// The three weights of a finding: stop, broken already, and look at it.
 
 func (r *report) block(f rule.Finding) { f.Severity = rule.Refuse; r.add(f) }
 func (r *report) fix(f rule.Finding)   { f.Severity, f.Broken = rule.Warn, true; r.add(f) }

@@ -33,7 +33,7 @@ var selectors = Check{
 		ID: "UPG-CHK-16", Severity: rule.Refuse, Title: "The Deployment can be changed in place",
 		Why:    "The selector of a Deployment cannot change. Installations of v1.5.0 have another one, and applying the new manifest over it fails.",
 		Remedy: "delete the Deployment, then apply the new manifest",
-		Source: "specification 7.3, 1.12",
+		Source: "upgrade of Antrea Multi-cluster to v2.7",
 	},
 	look: func(e Evidence, r *report) {
 		e.eachController(r, func(from source, c Controller) {
@@ -52,7 +52,7 @@ var versionOrder = Check{
 		ID: "UPG-CHK-17", Severity: rule.Refuse, Title: "Versions follow the order of an upgrade",
 		Why:    "The leader goes first, then all members to the same version, the command line last. Other orders were never tried, and nothing on the wire notices them.",
 		Remedy: "upgrade the leader first, then the members, then the command line",
-		Source: "specification 7.1, UPG-2, UPG-7",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, UPG-2, UPG-7",
 	},
 	look: func(e Evidence, r *report) {
 		leader := e.newestLeader(r)
@@ -153,7 +153,7 @@ var rolloutRoom = Check{
 		ID: "UPG-CHK-23", Severity: rule.Warn, Title: "There is room to roll the controllers out",
 		Why:    "On the network of the host two Pods cannot share a port. A roll-out that starts the new Pod first then waits for a Node that does not exist.",
 		Remedy: "use the strategy Recreate, other ports, or no host network",
-		Source: "specification 7.3, WK-27",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, WK-27",
 	},
 	look: func(e Evidence, r *report) {
 		e.everywhere(func(from source, c Cluster) {
@@ -197,7 +197,7 @@ var certificates = Check{
 		ID: "UPG-CHK-24", Severity: rule.Warn, Title: "Webhook certificates are far from their end",
 		Why:    "An upstream controller makes its certificate when it starts, for one year, and never again. When it ends, every write to the common area is refused.",
 		Remedy: "restart the controller",
-		Source: "specification 7.3, WK-26",
+		Source: "upgrade of Antrea Multi-cluster to v2.7, WK-26",
 	},
 	look: func(e Evidence, r *report) {
 		now, ok := need(r, e.Leader.source(), "the time", e.Leader.Now)

@@ -17,8 +17,8 @@ type Rule struct {
 	Why string `json:"why"`
 	// Remedy is the instruction for most findings; a finding may know a better one.
 	Remedy string `json:"remedy"`
-	// Source names where the fact was learned: a section of the specification, an
-	// id of a known weakness, an RFC.
+	// Source names where the fact comes from: a part of the system that Lockstep
+	// shares a ClusterSet with, an id of its known weaknesses, a KEP, an RFC.
 	Source string `json:"source"`
 }
 
