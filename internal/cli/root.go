@@ -9,6 +9,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/cli/explain"
 	"github.com/lockstep-dev/lockstep/internal/cli/lab"
 	"github.com/lockstep-dev/lockstep/internal/cli/mc"
+	"github.com/lockstep-dev/lockstep/internal/cli/mirror"
 	"github.com/lockstep-dev/lockstep/internal/cli/run"
 	"github.com/lockstep-dev/lockstep/internal/cli/version"
 )
@@ -46,6 +47,9 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		{"operate", "Work with a ClusterSet:", []*cobra.Command{
 			mc.NewCommand(streams),
 			explain.New(streams),
+		}},
+		{"pair", "Work with a primary and its standby:", []*cobra.Command{
+			mirror.NewCommand(streams),
 		}},
 		{"daemon", "Run a controller (what Pods do):", []*cobra.Command{
 			run.New(streams),

@@ -16,8 +16,9 @@ type Limits struct {
 // DefaultLimits are etcd's own defaults.
 var DefaultLimits = Limits{Ops: 128, Bytes: 1536 << 10}
 
-// leastOps is a change, the checkpoint, and nothing else.
-const leastOps = 2
+// leastOps is the least that every step gets along with: a deletion with the
+// comparisons of owner, checkpoint and the key itself.
+const leastOps = 3
 
 // Admits tells whether a transaction is within the limits.
 func (l Limits) Admits(size Size) bool { return size.Ops <= l.Ops && size.Bytes <= l.Bytes }
@@ -36,7 +37,7 @@ const (
 func (l Limits) Rejected(t Txn, why Rejection) (Limits, error) {
 	size := t.Size()
 	switch {
-	case why == TooManyOps && size.Ops > leastOps:
+	case why == TooManyOps && len(t.Ops) > 1:
 		l.Ops = max(leastOps, min(l.Ops, size.Ops)/2)
 		return l, nil
 	case why == TooLarge && len(t.Ops) > 1:
