@@ -102,7 +102,8 @@ func batchOf(response clientv3.WatchResponse) replica.Batch {
 		last := &batch.Revisions[len(batch.Revisions)-1]
 		e := replica.Event{KV: keyValue(event.Kv), Deleted: event.Type == clientv3.EventTypeDelete}
 		if event.PrevKv != nil {
-			e.Prev = event.PrevKv.Value
+			// Not nil even when it is empty: nil says that it is not known.
+			e.Prev = append([]byte{}, event.PrevKv.Value...)
 		}
 		last.Events = append(last.Events, e)
 		batch.Through = rev

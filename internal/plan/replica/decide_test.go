@@ -134,6 +134,7 @@ func TestStepsOfACopyHaveTheirTime(t *testing.T) {
 	}
 }
 
+// Only a steady target is evidence, may be promoted, and can be healed key by key.
 func TestPromotable(t *testing.T) {
 	cases := map[string]struct {
 		standing replica.Standing
@@ -151,6 +152,9 @@ func TestPromotable(t *testing.T) {
 		}
 		if _, cut := c.standing.Cut(); (cut == nil) != (c.why == "") {
 			t.Errorf("%s: a comparison is evidence: %v", name, cut)
+		}
+		if _, _, heal := replica.Heal(c.standing, nil, replica.DefaultLimits); (heal == nil) != (c.why == "") {
+			t.Errorf("%s: single keys are healed: %v", name, heal)
 		}
 	}
 }

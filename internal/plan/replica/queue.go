@@ -105,7 +105,7 @@ func isMirrored(rules selection.Rules, event Event) (bool, error) {
 	}
 	verdict := rules.Classify(event.Key)
 	if verdict.DependsOnObject {
-		if value == nil {
+		if event.Deleted && value == nil {
 			return false, &GapError{fmt.Sprintf("what %s was before it was deleted at revision %d has been compacted", event.Key, event.Mod)}
 		}
 		verdict = rules.ClassifyObject(event.Key, stored.Facts(value))

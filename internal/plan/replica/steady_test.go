@@ -154,6 +154,7 @@ func TestDeletionIsJudgedByWhatWasDeleted(t *testing.T) {
 		"one of this side's own is left":               {replica.Event{KV: replica.KV{Key: key}, Deleted: true, Prev: global}, 0, false},
 		"what it was has been compacted":               {replica.Event{KV: replica.KV{Key: key}, Deleted: true}, 0, true},
 		"a key that needs no object needs none":        {replica.Event{KV: replica.KV{Key: "/registry/leases/a/b"}, Deleted: true}, 0, false},
+		"an empty value is known":                      {replica.Event{KV: replica.KV{Key: key}, Deleted: true, Prev: []byte{}}, 1, false},
 		"one that becomes this side's own is left too": {replica.Event{KV: replica.KV{Key: key, Value: global}, Prev: west}, 0, false},
 		"one that stops being so is written":           {replica.Event{KV: replica.KV{Key: key, Value: west}, Prev: global}, 1, false},
 	}
