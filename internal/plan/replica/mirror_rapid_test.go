@@ -211,8 +211,9 @@ func TestEveryCheckpointIsAStateOfTheSource(t *testing.T) {
 		var late []replica.Txn
 		p := &process{t: t, source: s, target: target, late: &late}
 		p.start()
+		var zombie *process
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"mirror", "mirror", "mirror", "mirror", "change", "change", "compact", "arrive", "depose"}).Draw(t, "action") {
+			switch rapid.SampledFrom([]string{"mirror", "mirror", "mirror", "mirror", "change", "change", "compact", "arrive", "depose", "deposed", "deposed"}).Draw(t, "action") {
 			case "change":
 				s.change(drawOps(t))
 			case "compact":
@@ -225,11 +226,19 @@ func TestEveryCheckpointIsAStateOfTheSource(t *testing.T) {
 					}
 					late = slices.Delete(late, i, i+1)
 				}
-			case "depose":
+			case "depose": // another process owns the target; the old one has not noticed
+				old := *p
+				old.queue.Changes = slices.Clone(old.queue.Changes)
+				zombie = &old
 				target.rev++
 				target.owner = target.rev
+				p.start()
 			case "mirror":
 				run(t, p)
+			case "deposed":
+				if zombie != nil && zombie.step() != nil {
+					zombie = nil
+				}
 			}
 		}
 		p.calm = true
