@@ -199,12 +199,7 @@ func TestLostAnswerIsSettledByTheCheckpoint(t *testing.T) {
 			t.Fatalf("%s: got %+v, %v; want that nobody knows", c.name, outcome, err)
 		}
 		link.heal()
-
-		read, err := client.Standing(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s, err = s.Settle(read); err != nil {
+		if s, err = s.Settle(answered(t, client)); err != nil {
 			t.Fatal(err)
 		}
 		if (s.Checkpoint.Rev == rev) != c.happened {
@@ -220,6 +215,27 @@ func TestLostAnswerIsSettledByTheCheckpoint(t *testing.T) {
 		// The first try, should it arrive now, finds another checkpoint.
 		if outcome, err := client.Apply(t.Context(), txn); err != nil || !outcome.Prevented {
 			t.Errorf("%s: the first try came late and got %+v, %v", c.name, outcome, err)
+		}
+	}
+}
+
+// answered reads the standing until there is an answer: a request that meets a
+// connection while it breaks is lost, and reads may be repeated.
+func answered(t *testing.T, client *etcd.Client) replica.Standing {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		read, err := client.Standing(ctx)
+		if err == nil {
+			return read
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal(err)
+		case <-tick.C:
 		}
 	}
 }
