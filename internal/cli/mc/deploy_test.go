@@ -203,9 +203,11 @@ func TestDeployAndUndeploy(t *testing.T) {
 	})
 	t.Run("CRDs and a Namespace can be kept", func(t *testing.T) {
 		run(t, hub, with(leader, "--wait", "0")...)
+		run(t, hub, "create", "membertoken", "east-token", "-n", "the-area", "--cluster-id", "east")
 		outcomes := outcomesOf(t, run(t, hub, with(unleader, "--keep-crds", "-o", "json")...))
 		same(t, "kept", outcomes["customresourcedefinition.apiextensions.k8s.io/clustersets.multicluster.crd.antrea.io"])
 		get(t, c, "", "the-area", &corev1.Namespace{})
+		hasToken(t, c, "the-area", true)
 	})
 	t.Run("a Namespace in which somebody lives stays", func(t *testing.T) {
 		create(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "the-area", Name: "mine"}})

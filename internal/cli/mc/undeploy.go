@@ -31,7 +31,8 @@ type UndeployOptions struct {
 	// Manifest is the file it was deployed from; nil: the manifests of this
 	// program.
 	Manifest []byte
-	// KeepCRDs leaves the kinds, and the Namespace.
+	// KeepCRDs leaves the kinds, and the Namespace with the objects in it, such
+	// as member tokens.
 	KeepCRDs bool
 	// Wait bounds the wait until the controller's Pods have gone; 0 does not
 	// wait, and then the Namespace stays.
@@ -216,10 +217,10 @@ func (r *undeployRun) awaitPods(ctx context.Context) error {
 	return err
 }
 
-// removeLeftovers deletes the credentials of a leader, and the Lease by which
-// the Pods chose the active one.
+// removeLeftovers deletes the credentials of a leader, unless what people have
+// there is to be kept, and the Lease by which the Pods chose the active one.
 func (r *undeployRun) removeLeftovers(ctx context.Context) error {
-	if r.Role == config.Leader {
+	if r.Role == config.Leader && !r.KeepCRDs {
 		credentials, err := deleteCredentials(ctx, r.client, r.Namespace)
 		for _, t := range credentials {
 			r.did(t)

@@ -34,7 +34,7 @@ another controller of the cluster needs stay, and a Namespace in which something
 	flags := command.Flags()
 	bindNamespace(flags, &opts.Namespace, "", "`namespace` of the controller")
 	flags.StringVarP(&file, "manifest-file", "f", "", "`file` with the manifests that were installed; - is stdin")
-	flags.BoolVar(&opts.KeepCRDs, "keep-crds", false, "leave the CRDs and the Namespace, and all objects in them")
+	flags.BoolVar(&opts.KeepCRDs, "keep-crds", false, "leave the CRDs and the Namespace, and what people have in them: member tokens too")
 	bindWait(flags, &opts.Wait, "Pods and Namespace to go")
 	shell.bindOutcomes(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
