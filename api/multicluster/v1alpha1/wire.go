@@ -73,6 +73,9 @@ const (
 	// AnnotationClusterUID on an announce: UID of the member's kube-system
 	// Namespace, which tells two clusters that claim one ID apart.
 	AnnotationClusterUID = "multicluster.lockstep.dev/cluster-uid"
+	// AnnotationCredential on an announce: with which of its tokens the member
+	// has written it; 16 hex digits, from which no token can be made.
+	AnnotationCredential = "multicluster.lockstep.dev/credential"
 	// AnnotationLeader on an announce, written by our leader: a LeaderStamp.
 	AnnotationLeader = "multicluster.lockstep.dev/leader"
 	// AnnotationService on a Service export: ServiceFacts.

@@ -145,7 +145,7 @@ var interruptible = map[string]verb{
 		done: func(t *testing.T, c client.WithWatch, world any) { hasExport(t, c, in(world), false) },
 	},
 	"rotate-token": {
-		prepare: func(t *testing.T, c client.WithWatch) any { return newRotation(t, c) },
+		prepare: func(t *testing.T, c client.WithWatch) any { return newRotation(t, c, false) },
 		run: func(ctx context.Context, c client.WithWatch, world any) error {
 			_, err := RotateToken(ctx, c, world.(*rotation).options(c))
 			return err

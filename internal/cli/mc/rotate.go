@@ -1,6 +1,7 @@
 package mc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ type RotateTokenResult struct {
 }
 
 // RotateToken gives a member a new token, and removes the old one when the
-// member is seen to use the new:
+// member is proven to use the new:
 //
 //	leader  make the new token ──────────────────── see it used ─► delete the old
 //	member                     └► put it in place ─► beat with it ┘
@@ -74,6 +75,7 @@ type rotateRun struct {
 	place  *corev1.Secret
 	set    client.ObjectKey // of the member's ClusterSet
 	result RotateTokenResult
+	next   string // what to do when the time is up; "" for the usual
 }
 
 func (r *rotateRun) what() string {
@@ -168,21 +170,40 @@ func (r *rotateRun) deleteOld(ctx context.Context) error {
 
 func (r *rotateRun) did(t Touched) { r.result.Touched = append(r.result.Touched, t) }
 
+// valid says which tokens are, by what was written.
+func (r *rotateRun) valid() string {
+	if r.result.Secret == nil {
+		return "nothing was changed"
+	}
+	deleted := 0
+	for _, t := range r.result.Touched {
+		if t.Outcome == apply.Deleted {
+			deleted++
+		}
+	}
+	text := fmt.Sprintf("the new token is in Secret %q, and ", r.result.Secret.Name)
+	switch left := len(r.rotation.Old) - deleted; {
+	case deleted == 0:
+		return text + "every old one is valid too"
+	case left > 0:
+		return text + fmt.Sprintf("%d of %d old ones are valid too", left, len(r.rotation.Old))
+	default:
+		return text + "no old one is valid"
+	}
+}
+
 // explain says which tokens are valid now.
 func (r *rotateRun) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	valid := "nothing was changed"
-	if r.result.Secret != nil {
-		valid = fmt.Sprintf("the new token is in Secret %q, and every old one is valid too", r.result.Secret.Name)
-	}
+	valid := r.valid()
 	switch {
 	case ctx.Err() != nil:
 		return &exit.Error{Code: exit.Failed, Next: "repeat the command to continue",
 			Cause: fmt.Errorf("stopped while member token %q was being rotated; %s: %w", r.Name, valid, context.Cause(ctx))}
 	case errors.Is(err, errNotYet):
-		return waiting(r.what(), "repair that and repeat the command; it continues", fmt.Errorf("%w; %s", err, valid))
+		return waiting(r.what(), cmp.Or(r.next, "repair that and repeat the command; it continues"), fmt.Errorf("%w; %s", err, valid))
 	default:
 		return explain(r.what(), err)
 	}

@@ -21,7 +21,9 @@ func newRotateToken(shell *shell) *cobra.Command {
 new one, bring it to the member, wait until the leader has seen the member use it, and
 only then delete the old one. With --member-context the token goes from cluster to
 cluster and into no file; with -o somebody else applies the file in the member while
-the command waits.
+the command waits. The old token is kept when the token goes by -o and the member does
+not tell which one it uses, as Antrea's own controller does not: the command then ends
+with code 4 and says how to delete the old one.
 
 A run that was stopped is continued by repeating the command.`,
 		Example: `  lockstep mc rotate-token east-token -n antrea-multicluster --context hub --member-context east`,

@@ -114,18 +114,14 @@ func (r *rotateRun) carryToMember(ctx context.Context) error {
 	return err
 }
 
-// awaitUse waits for two things of which only the bearer of the new token can
-// be the cause: that the leader's API server has seen it used, and that the
-// member goes on beating after that was begun.
+// awaitUse waits until it is proven that the member uses the new token, in one
+// of two ways. A member of ours tells, with each heartbeat, which token it beats
+// with. Of one that does not tell there are only traces, of which this run has to
+// be the cause: it has put the token into the member's Secret, the leader's API
+// server has seen it used, and the member goes on beating after that. When
+// somebody else carries the token, such traces may be of a try by hand.
 func (r *rotateRun) awaitUse(ctx context.Context) error {
-	beat := func(ctx context.Context) (string, error) {
-		announce, err := find[v1alpha1.MemberClusterAnnounce](ctx, r.client, client.ObjectKey{Namespace: r.Namespace, Name: identity.AnnounceName(r.id)})
-		if err != nil || announce == nil {
-			return "", err
-		}
-		return announce.Annotations[v1alpha1.AnnotationTouch], nil // the leader writes other parts of it
-	}
-	before, err := beat(ctx)
+	before, err := r.beat(ctx)
 	if err != nil {
 		return err
 	}
@@ -139,14 +135,59 @@ func (r *rotateRun) awaitUse(ctx context.Context) error {
 		if !clusterset.Used(&secret) {
 			return false, nil
 		}
-		now, err := beat(ctx)
+		now, err := r.beat(ctx)
+		if err != nil {
+			return false, err
+		}
+		switch clusterset.ReadProof(now.credential, clusterset.Token(secret.Data[corev1.ServiceAccountTokenKey])) {
+		case clusterset.ProofGiven:
+			return true, nil
+		case clusterset.ProofMissing:
+			missing = fmt.Sprintf("the new token was used, but cluster %q still announces itself with another", r.id)
+			return false, nil
+		}
 		missing = fmt.Sprintf("the new token was used, but cluster %q has not announced itself since", r.id)
-		return err == nil && now != "" && now != before, err
+		if now.touch == "" || now.touch == before.touch {
+			return false, nil
+		}
+		if r.Member == nil {
+			r.next = r.deleteByHand() // waiting longer tells no more
+			return false, latef("the new token was used, but cluster %q does not tell which token it uses", r.id)
+		}
+		return true, nil
 	})
-	if errors.Is(err, errNotYet) {
+	switch {
+	case r.next != "":
+		return err
+	case errors.Is(err, errNotYet):
 		return latef("%s, after %s%s", missing, r.Wait, r.memberSays(ctx))
+	default:
+		return err
 	}
-	return err
+}
+
+// heartbeat is what the member's part of its announce says; the leader writes
+// other parts of it.
+type heartbeat struct {
+	touch, credential string
+}
+
+func (r *rotateRun) beat(ctx context.Context) (heartbeat, error) {
+	announce, err := find[v1alpha1.MemberClusterAnnounce](ctx, r.client, client.ObjectKey{Namespace: r.Namespace, Name: identity.AnnounceName(r.id)})
+	if err != nil || announce == nil {
+		return heartbeat{}, err
+	}
+	return heartbeat{announce.Annotations[v1alpha1.AnnotationTouch], announce.Annotations[v1alpha1.AnnotationCredential]}, nil
+}
+
+// deleteByHand is what is left to do when only a person can know that the member
+// has the new token.
+func (r *rotateRun) deleteByHand() string {
+	command := fmt.Sprintf("kubectl -n %s delete secret", r.Namespace)
+	for _, old := range r.rotation.Old {
+		command += " " + old.Name
+	}
+	return fmt.Sprintf("see that cluster %q has the new token, and then delete the old: %s", r.id, command)
 }
 
 // memberSays adds what the member says about its connection.

@@ -14,7 +14,10 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/cli/mc/internal/joinfile"
+	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 )
 
 // rotation is a member that is played: it beats with whatever token its Secret
@@ -23,12 +26,13 @@ type rotation struct {
 	leader, member string // Namespaces
 	first          []byte // the token before
 	access         *rest.Config
+	tells          bool // with which token it beats, as members of ours do
 }
 
-func newRotation(t *testing.T, c client.WithWatch) *rotation {
+func newRotation(t *testing.T, c client.WithWatch, tells bool) *rotation {
 	t.Helper()
 	_, hub := cluster(t)
-	r := &rotation{leader: leads(t, c), member: namespace(t, c, "member"), access: hub.RESTConfig()}
+	r := &rotation{leader: leads(t, c), member: namespace(t, c, "member"), access: hub.RESTConfig(), tells: tells}
 	create(t, c, &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.leader, Name: v1alpha1.MemberClusterRole},
 		Rules: []rbacv1.PolicyRule{{APIGroups: []string{"multicluster.crd.antrea.io"}, Resources: []string{"memberclusterannounces"},
@@ -61,9 +65,7 @@ func (r *rotation) beat(ctx context.Context, c client.Client) error {
 		if err := c.Get(ctx, client.ObjectKey{Namespace: r.member, Name: "east-token"}, &secret); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		config := rest.AnonymousClientConfig(r.access)
-		config.BearerToken = string(secret.Data["token"])
-		as, err := client.New(config, client.Options{Scheme: scheme.New(), Mapper: c.RESTMapper()})
+		as, err := r.as(c, secret.Data["token"])
 		if err != nil {
 			return false, err
 		}
@@ -72,11 +74,22 @@ func (r *rotation) beat(ctx context.Context, c client.Client) error {
 			return false, nil // cut off, or stopping
 		}
 		metav1.SetMetaDataAnnotation(&announce.ObjectMeta, v1alpha1.AnnotationTouch, time.Now().Format(time.RFC3339Nano))
+		if r.tells {
+			told := clusterset.Credential(clusterset.Token(secret.Data["token"]))
+			metav1.SetMetaDataAnnotation(&announce.ObjectMeta, v1alpha1.AnnotationCredential, told)
+		}
 		if err := as.Update(ctx, &announce); err != nil && !apierrors.IsConflict(err) {
 			return false, nil
 		}
 		return false, nil
 	})
+}
+
+// as is a client of whoever bears the token.
+func (r *rotation) as(c client.Client, token []byte) (client.Client, error) {
+	config := rest.AnonymousClientConfig(r.access)
+	config.BearerToken = string(token)
+	return client.New(config, client.Options{Scheme: scheme.New(), Mapper: c.RESTMapper()})
 }
 
 // ended: one token is left, it is another one, and the member has it.
@@ -98,6 +111,59 @@ func (r *rotation) ended(t *testing.T, c client.Client) {
 	removeSets(t, c, r.member)
 }
 
+// Somebody who tries the new token by hand is not the member: that its Secret was
+// used, while the member goes on beating with the old token, proves nothing.
+func TestRotateTokenKeepsTheOldTokenWithoutProof(t *testing.T) {
+	c, _ := cluster(t)
+	for name, tc := range map[string]struct {
+		tells bool
+		wait  time.Duration
+		words []string
+	}{
+		"it tells of the old token": {true, time.Second, []string{`"east" still announces itself with another`, "every old one is valid", "repeat the command"}},
+		"it does not tell":          {false, testTime, []string{`"east" does not tell which token it uses`, "every old one is valid", "delete secret east-token"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRotation(t, c, tc.tells)
+			opts := r.options(c)
+			opts.Member, opts.Wait = nil, tc.wait
+			opts.Manifest = func(manifest []byte) error {
+				token, err := joinfile.ParseToken(manifest)
+				if err != nil {
+					return err
+				}
+				as, err := r.as(c, token.Data["token"])
+				if err != nil {
+					return err
+				}
+				return as.Get(t.Context(), client.ObjectKey{Namespace: r.leader, Name: "member-announce-from-east"}, &v1alpha1.MemberClusterAnnounce{})
+			}
+			_, err := RotateToken(t.Context(), c, opts)
+			wantError(t, err, exit.Waiting, tc.words...)
+			var old corev1.Secret
+			get(t, c, r.leader, "east-token", &old)
+			same(t, string(r.first), string(old.Data["token"]))
+			removeSets(t, c, r.member)
+		})
+	}
+}
+
+// What is valid is told by what was deleted.
+func TestAnInterruptedRotationTellsWhichTokensAreValid(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	deleted := Touched{Kind: "secret", Outcome: apply.Deleted}
+	for words, touched := range map[string][]Touched{
+		"every old one is valid too":      nil,
+		"1 of 2 old ones are valid too":   {deleted},
+		`Secret "new", and no old one is`: {deleted, deleted},
+	} {
+		r := rotateRun{rotation: clusterset.Rotation{Old: []*corev1.Secret{{}, {}}}}
+		r.result = RotateTokenResult{Touched: touched, Secret: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "new"}}}
+		wantError(t, r.explain(ctx, ctx.Err()), exit.Failed, words)
+	}
+}
+
 // A token that nobody may delete afterwards makes a rotation worth nothing.
 func TestRotateTokenRefusesWhatItCouldNotEnd(t *testing.T) {
 	c, _ := cluster(t)
@@ -113,7 +179,7 @@ func TestRotateTokenRefusesWhatItCouldNotEnd(t *testing.T) {
 // A member whose Secret somebody else keeps gets its token from a file.
 func TestRotateTokenLeavesForeignSecretsAlone(t *testing.T) {
 	c, _ := cluster(t)
-	r := newRotation(t, c)
+	r := newRotation(t, c, false)
 	var place corev1.Secret
 	get(t, c, r.member, "east-token", &place)
 	delete(place.Annotations, v1alpha1.AnnotationCreatedByCLI)

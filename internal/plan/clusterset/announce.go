@@ -63,11 +63,17 @@ func newAnnounce(o AnnounceObserved) *v1alpha1.MemberClusterAnnounce {
 func annotate(a *v1alpha1.MemberClusterAnnounce, o AnnounceObserved) {
 	metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1alpha1.AnnotationPeer, v1alpha1.PeerVersion)
 	metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1alpha1.AnnotationClusterUID, o.ClusterUID)
-	if o.Published == "" {
-		delete(a.Annotations, v1alpha1.AnnotationPublished)
+	annotateIf(a, v1alpha1.AnnotationPublished, o.Published)
+	annotateIf(a, v1alpha1.AnnotationCredential, Credential(o.Access.Token))
+}
+
+// annotateIf says what there is to say, and nothing that was said before.
+func annotateIf(a *v1alpha1.MemberClusterAnnounce, key, value string) {
+	if value == "" {
+		delete(a.Annotations, key)
 		return
 	}
-	metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1alpha1.AnnotationPublished, o.Published)
+	metav1.SetMetaDataAnnotation(&a.ObjectMeta, key, value)
 }
 
 // Exchange says which representations of endpoints the common area needs, in
