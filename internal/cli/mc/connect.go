@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +40,8 @@ type Connection struct {
 	client.Client
 	// Watching is the same client, for what has to be watched.
 	Watching client.WithWatch
+	// Kinds asks the API server which kinds it has.
+	Kinds discovery.DiscoveryInterface
 	// Server is the URL of the API server, as the kubeconfig has it.
 	Server string
 }
@@ -53,11 +56,12 @@ func (a Access) Connect(warnings io.Writer, timeout time.Duration) (Connection, 
 	config.Timeout = timeout
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme.New()})
-	if err != nil {
+	kinds, unasked := discovery.NewDiscoveryClientForConfig(config)
+	if err := cmp.Or(err, unasked); err != nil {
 		return Connection{}, failed(fmt.Sprintf("cannot use kubeconfig context %q", a.name()), "correct its server, certificates and credentials, or choose another with --context", err)
 	}
 	c = careful(c)
-	return Connection{Client: c, Watching: c, Server: config.Host}, nil
+	return Connection{Client: c, Watching: c, Kinds: kinds, Server: config.Host}, nil
 }
 
 // name is the context that is meant, for a sentence.

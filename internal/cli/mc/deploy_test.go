@@ -3,11 +3,13 @@ package mc
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -210,10 +212,17 @@ func TestDeployAndUndeploy(t *testing.T) {
 		hasToken(t, c, "the-area", true)
 	})
 	t.Run("a Namespace in which somebody lives stays", func(t *testing.T) {
-		create(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "the-area", Name: "mine"}})
-		out := run(t, hub, unleader...)
-		if !strings.Contains(out, `namespace/the-area kept (it holds ConfigMap "mine")`) {
-			t.Error(out)
+		for kind, mine := range map[string]client.Object{"ConfigMap": &corev1.ConfigMap{}, "Role": &rbacv1.Role{}} {
+			mine.SetNamespace("the-area")
+			mine.SetName("mine")
+			create(t, c, mine)
+			out := run(t, hub, unleader...)
+			if !strings.Contains(out, fmt.Sprintf("namespace/the-area kept (it holds %s %q)", kind, "mine")) {
+				t.Error(out)
+			}
+			if err := c.Delete(t.Context(), mine); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 	t.Run("manifests of a file", func(t *testing.T) { deployFile(t, c, hub) })

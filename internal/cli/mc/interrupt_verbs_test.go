@@ -4,9 +4,11 @@ import (
 	"context"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -103,23 +105,50 @@ var interruptible = map[string]verb{
 			}
 		},
 	},
-	"undeploy": {
-		prepare: func(t *testing.T, c client.WithWatch) any {
-			ns := namespace(t, c, "stopped")
-			if _, err := Deploy(t.Context(), c, DeployOptions{Role: manifests.Leader, Namespace: ns, CreateNamespace: true}); err != nil {
-				t.Fatal(err)
-			}
-			return ns
-		},
+	"undeploy --keep-crds": {
+		prepare: func(t *testing.T, c client.WithWatch) any { return deployed(t, c) },
 		run: func(ctx context.Context, c client.WithWatch, world any) error {
 			_, err := Undeploy(ctx, c, UndeployOptions{Role: manifests.Leader, Namespace: in(world), KeepCRDs: true, Wait: testTime})
 			return err
 		},
 		done: func(t *testing.T, c client.WithWatch, world any) {
-			if resident, err := residentOf(t.Context(), c, in(world)); err != nil || resident != "" {
-				t.Errorf("left behind: %s, %v", resident, err)
+			hasToken(t, c, in(world), true)
+			if _, err := DeleteMemberToken(t.Context(), c, DeleteMemberTokenOptions{Namespace: in(world), Name: "east-token"}); err != nil {
+				t.Error(err)
 			}
+			holdsNothing(t, c, in(world))
 			absent(t, c, in(world), "antrea-mc-controller-role", &rbacv1.Role{})
+		},
+	},
+	// Without a wait the Namespace stays, so each run needs no new one to go.
+	"undeploy": {
+		prepare: func(t *testing.T, c client.WithWatch) any {
+			another(t, c)
+			return deployed(t, c)
+		},
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := Undeploy(ctx, c, UndeployOptions{Role: manifests.Leader, Namespace: in(world)})
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) {
+			hasToken(t, c, in(world), false)
+			absent(t, c, in(world), "antrea-mc-controller-role", &rbacv1.Role{})
+		},
+	},
+	"undeploy of a Namespace": {
+		prepare: func(t *testing.T, c client.WithWatch) any {
+			another(t, c)
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "stopped-", Labels: map[string]string{manifests.ManagedByLabel: manifests.ManagedBy}}}
+			create(t, c, ns)
+			return namespaceToGo{ns.Name, kinds(t)}
+		},
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			w := world.(namespaceToGo)
+			_, err := Undeploy(ctx, c, UndeployOptions{Role: manifests.Leader, Namespace: w.name, Kinds: w.kinds, Wait: testTime})
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) {
+			gone(t, c, &corev1.Namespace{}, "", world.(namespaceToGo).name)
 		},
 	},
 	"export": {
@@ -152,6 +181,55 @@ var interruptible = map[string]verb{
 		},
 		done: func(t *testing.T, c client.WithWatch, world any) { world.(*rotation).ended(t, c) },
 	},
+}
+
+type namespaceToGo struct {
+	name  string
+	kinds kindLister
+}
+
+// deployed is a Namespace with a leader and a member token.
+func deployed(t *testing.T, c client.WithWatch) string {
+	t.Helper()
+	ns := namespace(t, c, "stopped")
+	if _, err := Deploy(t.Context(), c, DeployOptions{Role: manifests.Leader, Namespace: ns, CreateNamespace: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CreateMemberToken(t.Context(), c, eastToken(ns)); err != nil {
+		t.Fatal(err)
+	}
+	return ns
+}
+
+// another makes the Deployment of a controller that needs all CRDs, so that they
+// stay for the other tests.
+func another(t *testing.T, c client.WithWatch) {
+	t.Helper()
+	labels := map[string]string{"component": deploymentName}
+	create(t, c, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace(t, c, "another"), Name: "other", Labels: labels},
+		Spec: appsv1.DeploymentSpec{Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "other"}}}}},
+	})
+}
+
+func kinds(t *testing.T) kindLister {
+	t.Helper()
+	_, hub := cluster(t)
+	lister, err := discovery.NewDiscoveryClientForConfig(hub.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lister
+}
+
+func holdsNothing(t *testing.T, c client.WithWatch, namespace string) {
+	t.Helper()
+	found, err := takeInventory(t.Context(), c, kinds(t), namespace)
+	if resident := found.resident(); err != nil || resident != "" {
+		t.Errorf("left behind: %s, %v", resident, err)
+	}
 }
 
 func has(t *testing.T, c client.Client, namespace, name string, object client.Object, want bool) {

@@ -34,6 +34,9 @@ type UndeployOptions struct {
 	// KeepCRDs leaves the kinds, and the Namespace with the objects in it, such
 	// as member tokens.
 	KeepCRDs bool
+	// Kinds tells what there could be in the Namespace; without it, the Namespace
+	// stays.
+	Kinds kindLister
 	// Wait bounds the wait until the controller's Pods have gone; 0 does not
 	// wait, and then the Namespace stays.
 	Wait     time.Duration
@@ -234,6 +237,9 @@ func (r *undeployRun) removeLeftovers(ctx context.Context) error {
 	if err != nil || lease == nil {
 		return err
 	}
+	if err := deleteByUID(ctx, r.client, lease, lease.UID); err != nil {
+		return err
+	}
 	r.did(Touched{Kind: "lease.coordination.k8s.io", Namespace: lease.Namespace, Name: lease.Name, Outcome: apply.Deleted})
-	return deleteByUID(ctx, r.client, lease, lease.UID)
+	return nil
 }

@@ -59,6 +59,7 @@ func runUndeploy(ctx context.Context, shell *shell, opts UndeployOptions) error 
 	if err != nil {
 		return err
 	}
+	opts.Kinds = connection.Kinds
 	if shell.format == "" {
 		opts.Report = func(t Touched) { shell.print(t) }
 	}
