@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/lockstep-dev/lockstep/internal/cli/mc/overview"
 )
 
 // table is text in columns; an empty cell is shown as <NONE>.
@@ -24,7 +26,7 @@ func (t table) write(w io.Writer) error {
 	for _, row := range t.rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = cmp.Or(cell, "<NONE>")
+			cells[i] = overview.Printable(cmp.Or(cell, "<NONE>"))
 		}
 		fmt.Fprintln(tabs, strings.Join(cells, "\t"))
 	}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 )
 
 // rowsShown is how long a table of Services gets before it is cut.
@@ -37,14 +39,29 @@ type writer struct {
 }
 
 func (w *writer) line(text string) {
-	fmt.Fprintln(w.tabs, text)
+	fmt.Fprintln(w.tabs, Printable(text))
+}
+
+// Printable spells out control characters, as Go does: what other clusters say
+// is not to steer the terminal it is read on (ECMA-48: the sets C0 and C1), nor
+// to look like something else by the direction it is written in.
+func Printable(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			out.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
 }
 
 // row writes cells in columns; an empty one is shown as a dash.
 func (w *writer) row(cells []string) {
 	shown := make([]string, len(cells))
 	for i, cell := range cells {
-		shown[i] = cmp.Or(cell, "-")
+		shown[i] = Printable(cmp.Or(cell, "-"))
 	}
 	fmt.Fprintln(w.tabs, strings.Join(shown, "\t"))
 }

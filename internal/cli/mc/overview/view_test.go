@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -182,5 +183,32 @@ func TestLongTablesAreCut(t *testing.T) {
 	}
 	if !strings.Contains(whole.String(), "shop/s099") {
 		t.Error("the whole table lacks its last row")
+	}
+}
+
+// What other clusters say cannot steer the terminal: no sequence of ECMA-48, of
+// seven bits or eight, gets through, and no cell begins another.
+func TestNoControlCharacterIsPrinted(t *testing.T) {
+	const evil = "fleet\x1b[2J\u009b31m\x7f\a\t\r\n\u202e"
+	view := overview.View{
+		ClusterSets: []overview.ClusterSet{{
+			Name: evil, Leader: overview.Leader{ClusterID: evil},
+			Members:  []overview.Member{{ClusterID: evil, Peer: evil}},
+			Exports:  []overview.Export{{Namespace: evil, Name: evil}},
+			Problems: []overview.Problem{{What: evil, Why: evil, Next: evil}},
+		}},
+		Problems: []overview.Problem{{What: evil, Next: evil}},
+	}
+	var page bytes.Buffer
+	if err := view.Write(&page, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range page.String() {
+		if r != '\n' && (unicode.IsControl(r) || r == '\u202e') {
+			t.Errorf("%q gets through", r)
+		}
+	}
+	if !strings.Contains(page.String(), `fleet\x1b[2J\u009b31m\x7f\a\t\r\n\u202e`) {
+		t.Errorf("it is not shown what was there:\n%s", page.String())
 	}
 }
