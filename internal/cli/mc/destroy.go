@@ -100,8 +100,11 @@ func deleteCredentials(ctx context.Context, c client.Client, namespace string) (
 			if object.GetAnnotations()[v1alpha1.AnnotationCreatedByCLI] == "" || !isCredential(object) {
 				return nil
 			}
+			if err := deleteByUID(ctx, c, object, object.GetUID()); err != nil {
+				return err
+			}
 			touched = append(touched, Touched{Kind: credentials.kind, Namespace: namespace, Name: object.GetName(), Outcome: apply.Deleted})
-			return deleteByUID(ctx, c, object, object.GetUID())
+			return nil
 		})
 		if err != nil {
 			return touched, err

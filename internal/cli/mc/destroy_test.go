@@ -1,12 +1,14 @@
 package mc
 
 import (
+	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
@@ -62,6 +64,23 @@ func TestDestroyDeletesTheTokensOfTheClusterSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, []string{"clusterset/fleet not found"}, lines(again))
+}
+
+// What is told is what has happened, not what was tried.
+func TestDestroyTellsOnlyWhatIsDeleted(t *testing.T) {
+	c, _ := cluster(t)
+	ns := leads(t, c)
+	refusing := interceptor.NewClient(c, interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if sameType(o, &rbacv1.RoleBinding{}) {
+				return errPlanted
+			}
+			return c.Delete(ctx, o, opts...)
+		},
+	})
+	touched, err := Destroy(t.Context(), refusing, DestroyOptions{Namespace: ns, ClusterSet: "fleet"})
+	wantError(t, err, exit.Failed, "planted")
+	same(t, []string{"clusterset/fleet deleted", "secret/east-token deleted"}, lines(touched))
 }
 
 func TestDestroyRefusesAMembership(t *testing.T) {
