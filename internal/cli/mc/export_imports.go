@@ -38,7 +38,7 @@ func (r *exportRun) awaitImports(ctx context.Context, there bool) error {
 		})
 		switch {
 		case errors.Is(err, errNotYet):
-			return latef("after %s, %s is as it was", r.Wait, importer.Name)
+			return latef("%s, after %s", seen.sentence(r.cluster, importer.Name, there), r.Wait)
 		case err != nil:
 			return explain(fmt.Sprintf("cannot look into %s", importer.Name), err)
 		}
@@ -70,6 +70,18 @@ func (r *exportRun) look(ctx context.Context, importer Importer) (importSeen, er
 	}
 	seen.has = slices.Contains(seen.from, r.cluster)
 	return seen, nil
+}
+
+// sentence says what was waited for in vain, and what is there instead.
+func (s importSeen) sentence(exporter, importer string, there bool) string {
+	switch {
+	case !there:
+		return fmt.Sprintf("%s still imports the share of cluster %q", importer, exporter)
+	case len(s.from) == 0:
+		return fmt.Sprintf("%s has no import of cluster %q yet", importer, exporter)
+	default:
+		return fmt.Sprintf("%s has the Service from %s, and not yet from cluster %q", importer, strings.Join(s.from, ", "), exporter)
+	}
 }
 
 func (s importSeen) outcome(there bool) Outcome {
