@@ -83,31 +83,45 @@ func TestEveryVerbCanBeInterruptedAtEveryWrite(t *testing.T) {
 	c, hub := cluster(t)
 	for name, v := range interruptible {
 		t.Run(name, func(t *testing.T) {
-			for at := 1; v.interruptedAt(t, c, hub, at); at++ {
+			total := v.uninterrupted(t, c, hub)
+			if total == 0 {
+				t.Fatal("it writes nothing, so nothing was tried")
+			}
+			for at := 1; at <= total; at++ {
+				v.interruptedAt(t, c, hub, at, total)
 			}
 		})
 	}
 }
 
+// uninterrupted runs the verb to its end and tells how often it wrote.
+func (v verb) uninterrupted(t *testing.T, c client.WithWatch, hub *lab.Cluster) (writes int) {
+	t.Helper()
+	world, s := v.prepare(t, c), &stopper{}
+	if err := v.run(t.Context(), s.through(t, hub), world); err != nil {
+		t.Errorf("without an interruption: %v", err)
+	}
+	v.done(t, c, world)
+	return s.total()
+}
+
 // interruptedAt runs the verb, interrupted at one of its writes, and repeats it.
-// It tells whether there was such a write.
-func (v verb) interruptedAt(t *testing.T, c client.WithWatch, hub *lab.Cluster, at int) bool {
+// Where more was to be written, the verb has to stop.
+func (v verb) interruptedAt(t *testing.T, c client.WithWatch, hub *lab.Cluster, at, total int) {
+	t.Helper()
 	world := v.prepare(t, c)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	s := &stopper{at: at, interrupt: interrupt}
 	err := v.run(ctx, s.through(t, hub), world)
-	if s.total() < at {
+	switch {
+	case s.total() < at: // this time there was less to write
 		if err != nil {
 			t.Errorf("without an interruption: %v", err)
 		}
-		if at == 1 {
-			t.Error("it writes nothing, so nothing was tried")
-		}
-		v.done(t, c, world)
-		return false
-	}
-	if err != nil {
+	case err == nil && at < total:
+		t.Errorf("write %d of %d: it went on to its end", at, total)
+	case err != nil:
 		wantError(t, err, exit.Failed)
 		if !strings.Contains(err.Error(), "repeat the command") && !strings.Contains(err.Error(), "goes on by itself") {
 			t.Errorf("write %d: how to go on is not said: %v", at, err)
@@ -120,5 +134,4 @@ func (v verb) interruptedAt(t *testing.T, c client.WithWatch, hub *lab.Cluster, 
 		t.Errorf("write %d: repeating it: %v", at, err)
 	}
 	v.done(t, c, world)
-	return true
 }
