@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lockstep-dev/lockstep/internal/kube/apipath"
 )
 
 // Values of the label server.
@@ -74,7 +76,7 @@ func (r Requests) count(server string, request *http.Request, status int) {
 	if read && !failed {
 		return
 	}
-	resource, named := target(request.URL.Path)
+	resource, named := apipath.Target(request.URL.Path)
 	verb := verbOf(request, named)
 	if !read {
 		r.writes.WithLabelValues(server, resource, verb, outcome(status)).Inc()
@@ -132,33 +134,4 @@ func verbOf(request *http.Request, named bool) string {
 		return "get"
 	}
 	return "list"
-}
-
-// target is the resource a path of the Kubernetes API is about, with the
-// subresource if there is one, and whether it names one object:
-//
-//	/api/v1/namespaces/shop/services/cart           services         true
-//	/apis/GROUP/v1/namespaces/shop/things/x/status  things/status    true
-//	/apis/GROUP/v1/things                           things           false
-//	/api/v1/namespaces/shop                         namespaces       true
-//
-// What is no such path is discovery, which has no resource: "".
-func target(path string) (resource string, named bool) {
-	// A server may have a path of its own in front.
-	if _, after, ok := strings.Cut(path, "/apis/"); ok {
-		_, path, _ = strings.Cut(after, "/") // the group
-	} else if _, path, ok = strings.Cut(path, "/api/"); !ok {
-		return "", false
-	}
-	_, rest, _ := strings.Cut(path, "/") // the version
-	resource, rest, _ = strings.Cut(rest, "/")
-	name, sub, _ := strings.Cut(rest, "/")
-	if inside, rest, ok := strings.Cut(sub, "/"); resource == "namespaces" && sub != "" && (ok || inside != "status" && inside != "finalize") {
-		resource = inside
-		name, sub, _ = strings.Cut(rest, "/")
-	}
-	if sub != "" {
-		resource += "/" + sub
-	}
-	return resource, name != ""
 }

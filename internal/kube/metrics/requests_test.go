@@ -11,34 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func TestTargetOfARequest(t *testing.T) {
-	for path, want := range map[string]struct {
-		resource string
-		named    bool
-	}{
-		"/api/v1/namespaces/shop/services":      {"services", false},
-		"/api/v1/namespaces/shop/services/cart": {"services", true},
-		"/api/v1/services":                      {"services", false},
-		"/api/v1/namespaces":                    {"namespaces", false},
-		"/api/v1/namespaces/shop":               {"namespaces", true},
-		"/api/v1/namespaces/shop/status":        {"namespaces/status", true},
-		"/apis/multicluster.x-k8s.io/v1beta1/namespaces/shop/serviceexports/cart/status":     {"serviceexports/status", true},
-		"/apis/multicluster.x-k8s.io/v1beta1/serviceexports":                                 {"serviceexports", false},
-		"/k8s/clusters/east/apis/discovery.k8s.io/v1/namespaces/area/endpointslices/east.0":  {"endpointslices", true},
-		"/k8s/clusters/east/api/v1/namespaces/status/services/finalize":                      {"services", true},
-		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clustersets.multicluster.x": {"customresourcedefinitions", true},
-		"/apis":    {"", false},
-		"/api/v1":  {"", false},
-		"/version": {"", false},
-		"/":        {"", false},
-		"":         {"", false},
-	} {
-		if resource, named := target(path); resource != want.resource || named != want.named {
-			t.Errorf("%s is about %q, named %t; want %q, %t", path, resource, named, want.resource, want.named)
-		}
-	}
-}
-
 // Requests to a real HTTP server, counted as they pass.
 func TestRequestsAreCounted(t *testing.T) {
 	answers := map[string]int{

@@ -3,8 +3,9 @@ package role
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"time"
+
+	"github.com/lockstep-dev/lockstep/internal/kube/apipath"
 )
 
 // leaseDuration is for how long others wait for a replica that does not renew.
@@ -44,7 +45,8 @@ func (f fence) RoundTrip(request *http.Request) (*http.Response, error) {
 func writes(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
-		return !strings.HasSuffix(request.URL.Path, "/events") && !strings.Contains(request.URL.Path, "/events/")
+		resource, _ := apipath.Target(request.URL.Path)
+		return resource != "events"
 	}
 	return false
 }

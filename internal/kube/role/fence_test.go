@@ -30,6 +30,10 @@ func TestFence(t *testing.T) {
 		"it may read":                   {renewed(time.Hour, "it"), http.MethodGet, "/api/v1/services/a", false},
 		"and tell people":               {renewed(time.Hour, "it"), http.MethodPost, "/apis/events.k8s.io/v1/namespaces/a/events", false},
 		"and tell them that it goes on": {renewed(time.Hour, "it"), http.MethodPatch, "/apis/events.k8s.io/v1/namespaces/a/events/b", false},
+		"not in a Namespace named so":   {renewed(time.Hour, "it"), http.MethodPut, "/api/v1/namespaces/events/services/a", true},
+		"nor that Namespace":            {renewed(time.Hour, "it"), http.MethodDelete, "/api/v1/namespaces/events", true},
+		"nor an object named so":        {renewed(time.Hour, "it"), http.MethodPut, "/api/v1/namespaces/a/services/events", true},
+		"nor its status":                {renewed(time.Hour, "it"), http.MethodPut, "/api/v1/namespaces/a/services/events/status", true},
 		"released":                      {renewed(0, ""), http.MethodPut, "/api/v1/services/a", true},
 		"never held":                    {func(*leaseWitness) {}, http.MethodPut, "/api/v1/services/a", true},
 	} {
