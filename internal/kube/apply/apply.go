@@ -139,7 +139,9 @@ const atOnce = 8
 
 // Changes makes changes of one kind: first all that write, several at once, then
 // all that delete, so that nothing that moves from one object to another is
-// missing in between. It tells what failed; the rest is made all the same.
+// missing in between. It tells what failed. After a write that failed, the other
+// writes are made all the same, but nothing is deleted: what moves may be in the
+// object that was not written.
 func Changes[T any, P Object[T]](ctx context.Context, c client.Client, changes []services.Change[T]) error {
 	failures := make([]error, len(changes))
 	for _, deletes := range []bool{false, true} {
@@ -155,8 +157,11 @@ func Changes[T any, P Object[T]](ctx context.Context, c client.Client, changes [
 			})
 		}
 		_ = group.Wait()
+		if err := errors.Join(failures...); err != nil {
+			return err
+		}
 	}
-	return errors.Join(failures...)
+	return nil
 }
 
 // Each calls do for every object of a list, and stops at the first error.

@@ -184,50 +184,64 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// Whoever moves from one slice to another is never in none.
+// Whoever moves from one slice to another is never in none, not even when the
+// other one cannot be written.
 func TestWritesComeBeforeDeletes(t *testing.T) {
-	var mu sync.Mutex
-	var verbs []string
-	note := func(verb string) {
-		mu.Lock()
-		defer mu.Unlock()
-		verbs = append(verbs, verb)
-	}
-	refused := errors.New("refused")
-	old := imported(nil)
-	old.Name = "old"
-	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(old).Build(), interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
-			note("create")
-			if o.GetName() == "new-3" {
-				return refused
+	errRefused := errors.New("refused")
+	for name, tc := range map[string]struct {
+		refused string // of the new objects
+		failure error
+		deletes int
+		left    int
+	}{
+		"all can be written":    {"", nil, 1, 20},
+		"one of them is not":    {"new-3", errRefused, 0, 20},
+		"not even the last one": {"new-19", errRefused, 0, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var verbs []string
+			note := func(verb string) {
+				mu.Lock()
+				defer mu.Unlock()
+				verbs = append(verbs, verb)
 			}
-			return c.Create(ctx, o, options...)
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
-			note("delete")
-			return c.Delete(ctx, o, options...)
-		},
-	})
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil {
-		t.Fatal(err)
-	}
-	changes := []services.Change[mcsv1beta1.ServiceImport]{{Current: old}}
-	want := []string{"delete"}
-	for i := range 20 {
-		fresh := imported(nil)
-		fresh.Name, fresh.UID = fmt.Sprintf("new-%d", i), ""
-		changes = append(changes, services.Change[mcsv1beta1.ServiceImport]{Desired: fresh})
-		want = slices.Insert(want, 0, "create")
-	}
-	if err := apply.Changes(t.Context(), c, changes); !errors.Is(err, refused) {
-		t.Errorf("the refusal is not told: %v", err)
-	}
-	if !slices.Equal(verbs, want) {
-		t.Errorf("got %v", verbs)
-	}
-	var left mcsv1beta1.ServiceImportList
-	if err := c.List(t.Context(), &left); err != nil || len(left.Items) != 19 {
-		t.Errorf("%d objects are there: %v", len(left.Items), err)
+			old := imported(nil)
+			old.Name = "old"
+			c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(old).Build(), interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+					note("create")
+					if o.GetName() == tc.refused {
+						return errRefused
+					}
+					return c.Create(ctx, o, options...)
+				},
+				Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+					note("delete")
+					return c.Delete(ctx, o, options...)
+				},
+			})
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil {
+				t.Fatal(err)
+			}
+			changes := []services.Change[mcsv1beta1.ServiceImport]{{Current: old}}
+			want := slices.Repeat([]string{"delete"}, tc.deletes)
+			for i := range 20 {
+				fresh := imported(nil)
+				fresh.Name, fresh.UID = fmt.Sprintf("new-%d", i), ""
+				changes = append(changes, services.Change[mcsv1beta1.ServiceImport]{Desired: fresh})
+				want = slices.Insert(want, 0, "create")
+			}
+			if err := apply.Changes(t.Context(), c, changes); !errors.Is(err, tc.failure) || (err == nil) != (tc.failure == nil) {
+				t.Errorf("what failed is told as %v", err)
+			}
+			if !slices.Equal(verbs, want) {
+				t.Errorf("got %v", verbs)
+			}
+			var left mcsv1beta1.ServiceImportList
+			if err := c.List(t.Context(), &left); err != nil || len(left.Items) != tc.left {
+				t.Errorf("%d objects are there: %v", len(left.Items), err)
+			}
+		})
 	}
 }
