@@ -25,8 +25,10 @@ var ErrFenced = errors.New("this replica has not renewed its lease in time, so a
 //	              └ another replica takes over    └ election: lost, the process ends
 //
 // Whoever takes over counts 15 s from when it saw the renewal, which is later
-// than when that was sent. What cannot be fenced is a request that is frozen on
-// its way; it carries the resource version of what it was made from.
+// than when that was sent. They are counted by two clocks, since one of them
+// stands still in a machine that is suspended. What cannot be fenced is a request
+// that is frozen on its way; it carries the resource version of what it was made
+// from.
 type fence struct {
 	next  http.RoundTripper
 	lease *leaseWitness

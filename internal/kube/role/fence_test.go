@@ -1,6 +1,7 @@
 package role
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -34,11 +35,27 @@ func TestFence(t *testing.T) {
 		"nor that Namespace":            {renewed(time.Hour, "it"), http.MethodDelete, "/api/v1/namespaces/events", true},
 		"nor an object named so":        {renewed(time.Hour, "it"), http.MethodPut, "/api/v1/namespaces/a/services/events", true},
 		"nor its status":                {renewed(time.Hour, "it"), http.MethodPut, "/api/v1/namespaces/a/services/events/status", true},
-		"released":                      {renewed(0, ""), http.MethodPut, "/api/v1/services/a", true},
-		"never held":                    {func(*leaseWitness) {}, http.MethodPut, "/api/v1/services/a", true},
+		"released": {func(w *leaseWitness) {
+			renewed(0, "it")(w)
+			_ = w.Update(t.Context(), resourcelock.LeaderElectionRecord{})
+		}, http.MethodPut, "/api/v1/services/a", true},
+		"released, and the answer is lost": {func(w *leaseWitness) {
+			renewed(0, "it")(w)
+			w.Interface = deaf{}
+			_ = w.Update(t.Context(), resourcelock.LeaderElectionRecord{})
+		}, http.MethodPut, "/api/v1/services/a", true},
+		"its machine was suspended, and one clock with it": {func(w *leaseWitness) {
+			renewed(time.Second, "it")(w)
+			w.untilWall = w.untilWall.Add(-time.Hour)
+		}, http.MethodPut, "/api/v1/services/a", true},
+		"not renewed, and the clock on the wall was set back": {func(w *leaseWitness) {
+			renewed(time.Hour, "it")(w)
+			w.untilWall = w.untilWall.Add(2 * time.Hour)
+		}, http.MethodPut, "/api/v1/services/a", true},
+		"never held": {func(*leaseWitness) {}, http.MethodPut, "/api/v1/services/a", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := witness(nil)
+			w := witness(&storedLease{})
 			tc.lease(w)
 			passed := false
 			next := roundTripper(func(*http.Request) (*http.Response, error) { passed = true; return nil, nil })
@@ -48,6 +65,41 @@ func TestFence(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deaf is a lock whose answers are lost.
+type deaf struct{ resourcelock.Interface }
+
+func (deaf) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	return context.DeadlineExceeded
+}
+
+// While a release is under way, the lease may be another's already.
+func TestFenceDuringARelease(t *testing.T) {
+	w := witness(nil)
+	w.Interface = asking{ask: func() {
+		if w.holds(time.Now()) {
+			t.Error("it would still write")
+		}
+	}}
+	w.wrote(resourcelock.LeaderElectionRecord{HolderIdentity: "it"}, time.Now())
+	if !w.holds(time.Now()) {
+		t.Error("it does not hold what it has just renewed")
+	}
+	if err := w.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err != nil || w.holds(time.Now()) {
+		t.Errorf("it would still write afterwards: %v", err)
+	}
+}
+
+// asking is a lock that asks something while a write is under way.
+type asking struct {
+	resourcelock.Interface
+	ask func()
+}
+
+func (a asking) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	a.ask()
+	return nil
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

@@ -19,7 +19,10 @@ type leaseWitness struct {
 	mu      sync.Mutex
 	holder  string
 	renewed time.Time // last by that holder, as far as it is known
-	until   time.Time // before that, nobody else takes what this replica holds; see fence
+	// Before both, nobody else takes what this replica holds; see fence. until is
+	// by a clock that nobody sets, but that stands still while the machine is
+	// suspended; untilWall is by the clock on the wall.
+	until, untilWall time.Time
 }
 
 func witness(lock resourcelock.Interface) *leaseWitness {
@@ -51,6 +54,10 @@ func (w *leaseWitness) Create(ctx context.Context, record resourcelock.LeaderEle
 // Update implements resourcelock.Interface.
 func (w *leaseWitness) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	sent := time.Now()
+	if record.HolderIdentity == "" {
+		// Others may take it before the answer is here, or if none ever comes.
+		w.release()
+	}
 	err := w.Interface.Update(ctx, record)
 	if err == nil {
 		w.wrote(record, sent)
@@ -74,19 +81,23 @@ func (w *leaseWitness) saw(record resourcelock.LeaderElectionRecord) {
 func (w *leaseWitness) wrote(record resourcelock.LeaderElectionRecord, sent time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.until = sent.Add(leaseDuration)
-	if record.HolderIdentity == "" { // released
-		w.until = time.Time{}
+	if record.HolderIdentity != "" {
+		w.until, w.untilWall = sent.Add(leaseDuration), sent.Round(0).Add(leaseDuration)
 	}
 	w.holder, w.renewed = record.HolderIdentity, record.RenewTime.Truncate(time.Microsecond)
 }
 
-// holds tells whether this replica has the lease at that time, by a clock that
-// nobody sets.
+func (w *leaseWitness) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.until, w.untilWall = time.Time{}, time.Time{}
+}
+
+// holds tells whether this replica has the lease at that time by both clocks.
 func (w *leaseWitness) holds(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return now.Before(w.until)
+	return now.Before(w.until) && now.Round(0).Before(w.untilWall)
 }
 
 func (w *leaseWitness) missing() {
