@@ -85,6 +85,12 @@ func IsStale(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.As(err, &gone)
 }
 
+// IsUnacceptable tells that the API server will not take an object however often
+// it is tried.
+func IsUnacceptable(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
 // goneError tells that what was to be updated has been deleted.
 type goneError struct{ error }
 

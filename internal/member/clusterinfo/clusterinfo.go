@@ -124,11 +124,18 @@ func (r *Reconciler) publish(ctx context.Context, seen observed) (again ctrl.Res
 	if errors.Is(err, remote.ErrMoved) {
 		return ctrl.Result{}, nil // this key comes again
 	}
-	if err == nil && !seen.export.HasToGo() {
+	if seen.compared(err) {
 		seen.area.Settle(seen.session, r.key().NamespacedName)
 	}
 	r.tellExport(seen, err)
 	return again, err
+}
+
+// compared tells whether the export counts as compared after this: it is as it
+// should be, or will never be, and then the exports of Services are not to wait
+// for it.
+func (o observed) compared(failure error) bool {
+	return (failure == nil || apply.IsUnacceptable(failure)) && !o.export.HasToGo()
 }
 
 // tellExport tells on the Gateway that others do not hear of it.

@@ -73,7 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if errors.Is(err, remote.ErrMoved) {
 		return ctrl.Result{}, nil // this key comes again
 	}
-	if err == nil || unpublishable(err) {
+	if err == nil || apply.IsUnacceptable(err) { // others are not to wait for that
 		seen.settle()
 	}
 	if wait := r.patience(seen, plan); err == nil && wait > 0 {

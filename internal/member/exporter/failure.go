@@ -14,12 +14,6 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 )
 
-// unpublishable: the leader's API server will not take it however often it is
-// tried. The other exports of this member are not to wait for that.
-func unpublishable(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
-}
-
 // failed says on the ServiceExport that the export did not reach the leader: it
 // was refused, or there was no answer, in which case what the leader took before
 // is still served.
