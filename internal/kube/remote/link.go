@@ -36,7 +36,7 @@ type Link struct {
 	onState []move
 	onHold  []move
 	onTrust []trusting
-	owing   []owing
+	owing   []*owing
 }
 
 // trusting is a loop that acts upon the caches only when they can be trusted.
@@ -48,7 +48,7 @@ type trusting struct {
 // owing is a loop with one export beside those of Services.
 type owing struct {
 	request reconcile.Request
-	queue   queue
+	queue   queue // nil until the loop starts
 }
 
 // watch is one loop's interest in a kind of the common area.
@@ -336,18 +336,26 @@ func (a *Area) Expect(requests []reconcile.Request) {
 	}
 	a.ledger.expect(keys)
 	for _, o := range owed {
-		o.queue.Add(o.request) // a pass of before settles nothing of this session
+		if o.queue != nil {
+			o.queue.Add(o.request) // a pass of before settles nothing of this session
+		}
 	}
 }
 
 // Owes is a source of one request for every session with a common area: that
 // export is to be compared, and settled, as well before the member may say that
-// it has published everything.
+// it has published everything. It is owed from this call on: another loop may
+// start, and open a session, before this one does.
 func (l *Link) Owes(request reconcile.Request) source.Source {
+	o := &owing{request: request}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owing = append(l.owing, o)
 	return source.Func(func(_ context.Context, queue queue) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.owing = append(l.owing, owing{request, queue})
+		o.queue = queue
+		queue.Add(request) // for a session that is open already
 		return nil
 	})
 }
@@ -355,7 +363,11 @@ func (l *Link) Owes(request reconcile.Request) source.Source {
 func (l *Link) owed() []owing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]owing(nil), l.owing...)
+	all := make([]owing, 0, len(l.owing))
+	for _, o := range l.owing {
+		all = append(all, *o)
+	}
+	return all
 }
 
 func (m move) enqueue(ctx context.Context, area *Area) {

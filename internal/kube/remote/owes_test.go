@@ -32,6 +32,9 @@ func TestSessionsWaitForWhatIsOwed(t *testing.T) {
 	if err := l.Owes(asked("network")).Start(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
+	if got := requestsIn(q); !slices.Equal(got, []string{"network"}) {
+		t.Errorf("asked at the start are %v", got)
+	}
 	a := &Area{owed: l.owed}
 	for range 2 {
 		a.Expect([]reconcile.Request{asked("cart")})
@@ -47,6 +50,29 @@ func TestSessionsWaitForWhatIsOwed(t *testing.T) {
 		if a.ledger.settled() != session {
 			t.Error("the session is not settled")
 		}
+	}
+}
+
+// The exporter may open a session before the loop that owes something starts.
+func TestSessionsWaitForALoopThatStartsLater(t *testing.T) {
+	l, q := NewLink(Settings{}), newQueue(t)
+	source := l.Owes(asked("network"))
+	a := &Area{owed: l.owed}
+	a.Expect([]reconcile.Request{asked("cart")})
+	session := a.Session()
+	a.Settle(session, asked("cart").NamespacedName)
+	if a.ledger.settled() != "" {
+		t.Error("the session is settled without what is owed")
+	}
+	if err := source.Start(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	if got := requestsIn(q); !slices.Equal(got, []string{"network"}) {
+		t.Errorf("asked are %v", got)
+	}
+	a.Settle(session, asked("network").NamespacedName)
+	if a.ledger.settled() != session {
+		t.Error("the session is not settled")
 	}
 }
 
