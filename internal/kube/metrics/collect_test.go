@@ -106,6 +106,7 @@ func TestMemberTellsWhatItShares(t *testing.T) {
 	ours.Labels[v1alpha1.LabelClusterSet] = "fleet"
 	member := NewMember(30*time.Second, later)
 	member.Link = remote.NewLink(remote.Settings{})
+	member.Link.Bind()
 	hold := metav1.NewTime(begun)
 	member.Link.SetState(remote.State{
 		Pulse:  clusterset.Pulse{LastBeat: begun.Add(40*time.Second + 250*time.Millisecond), Answered: true},
@@ -143,23 +144,24 @@ func TestMemberTellsWhatItShares(t *testing.T) {
 
 func TestReachability(t *testing.T) {
 	beat := begun.Add(50 * time.Second)
+	bound := (*remote.Link).Bind
+	left := func(l *remote.Link) { l.Bind(); l.Leave() }
 	for name, tc := range map[string]struct {
 		reason string
-		left   bool
+		story  func(*remote.Link)
 		pulse  clusterset.Pulse
 		want   map[string]float64
 	}{
-		"before the first heartbeat": {"nothing has arrived", false, clusterset.Pulse{}, map[string]float64{"lockstep_leader_reachable": 0, "lockstep_leader_answering": 0}},
-		"after a failed one":         {"the last success does not count", false, clusterset.Pulse{LastBeat: beat, Answered: true, Problem: &clusterset.Problem{Reason: "Disconnected"}}, map[string]float64{"lockstep_leader_reachable": 0, "lockstep_leader_answering": 1, "lockstep_heartbeat_acknowledged_timestamp_seconds": float64(beat.Unix())}},
-		"after silence":              {"a heartbeat that hangs fails late", false, clusterset.Pulse{LastBeat: begun}, map[string]float64{"lockstep_leader_reachable": 0, "lockstep_leader_answering": 0, "lockstep_heartbeat_acknowledged_timestamp_seconds": float64(begun.Unix())}},
-		"without a ClusterSet":       {"there is nobody to reach, and nothing to ring for", true, clusterset.Pulse{}, map[string]float64{}},
+		"before the first heartbeat": {"nothing has arrived", bound, clusterset.Pulse{}, map[string]float64{"lockstep_leader_reachable": 0, "lockstep_leader_answering": 0}},
+		"after a failed one":         {"the last success does not count", bound, clusterset.Pulse{LastBeat: beat, Answered: true, Problem: &clusterset.Problem{Reason: "Disconnected"}}, map[string]float64{"lockstep_leader_reachable": 0, "lockstep_leader_answering": 1, "lockstep_heartbeat_acknowledged_timestamp_seconds": float64(beat.Unix())}},
+		"after silence":              {"a heartbeat that hangs fails late", bound, clusterset.Pulse{LastBeat: begun}, map[string]float64{"lockstep_leader_reachable": 0, "lockstep_leader_answering": 0, "lockstep_heartbeat_acknowledged_timestamp_seconds": float64(begun.Unix())}},
+		"without a ClusterSet":       {"there is nobody to reach, and nothing to ring for", left, clusterset.Pulse{}, map[string]float64{}},
+		"just after the start":       {"it is not known yet whether there is one", func(*remote.Link) {}, clusterset.Pulse{}, map[string]float64{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			member := NewMember(30*time.Second, later)
 			member.Link = remote.NewLink(remote.Settings{})
-			if tc.left {
-				member.Link.Leave()
-			}
+			tc.story(member.Link)
 			member.Link.SetState(remote.State{Pulse: tc.pulse})
 			holding(&member.Meter)
 			tc.want["lockstep_active"] = 1

@@ -107,8 +107,8 @@ func (m *Member) Collect(ch chan<- prometheus.Metric) {
 func (m *Member) collectLink(ch chan<- prometheus.Metric) {
 	state := m.Link.State()
 	ch <- gauge(m.hold, truth(state.Memory.HoldSince != nil))
-	if m.Link.Left() {
-		return
+	if !m.Link.Bound() {
+		return // there is nobody to reach, or it is not known yet
 	}
 	pulse := state.Pulse
 	fresh := !pulse.LastBeat.IsZero() && m.now().Sub(pulse.LastBeat) <= m.Timeout

@@ -30,6 +30,7 @@ type Link struct {
 	work    sync.WaitGroup  // goroutines of all areas
 	area    *Area
 	left    bool // this cluster belongs to no ClusterSet
+	bound   bool // it belongs to one
 	watches []watch
 	onMoves []move
 	state   State
@@ -152,10 +153,26 @@ func (l *Link) Left() bool {
 	return l.left
 }
 
+// Bind notes that this cluster belongs to a ClusterSet, whether or not that leads
+// anywhere; it does until Leave.
+func (l *Link) Bind() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bound = true
+}
+
+// Bound tells that this cluster belongs to a ClusterSet. Right after the start
+// neither this nor Left is known.
+func (l *Link) Bound() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bound
+}
+
 func (l *Link) disconnect(left bool) {
 	l.mu.Lock()
 	changed := l.end() || l.left != left
-	l.left = left
+	l.left, l.bound = left, l.bound && !left
 	moves := append([]move(nil), l.onMoves...)
 	l.mu.Unlock()
 	if !changed {

@@ -111,6 +111,9 @@ func (r *Reconciler) observe(ctx context.Context) (observed, error) {
 	if seen.set == nil {
 		return seen, nil
 	}
+	if seen.set.DeletionTimestamp.IsZero() {
+		r.Link.Bind() // before anything can go wrong on the way to the leader
+	}
 	claims, err := r.claims(ctx, seen.set)
 	if err != nil {
 		return observed{}, err
