@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
+	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
 
 var (
@@ -40,7 +41,7 @@ var latencyBuckets = []float64{1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600}
 var notReadyReasons = []mcsv1beta1.ServiceExportConditionReason{
 	mcsv1beta1.ServiceExportReasonNoService,
 	mcsv1beta1.ServiceExportReasonInvalidServiceType,
-	"ImportedService",
+	services.ReasonImportedService,
 	mcsv1beta1.ServiceExportReasonPending,
 	mcsv1beta1.ServiceExportReasonFailed,
 }
