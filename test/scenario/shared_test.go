@@ -36,6 +36,9 @@ import (
 var clusters = labtest.Shared(labtest.Options{Clusters: []string{"leader", "east", "west"}})
 
 func TestMain(m *testing.M) {
+	if err := detectMutations(); err != nil {
+		panic(err)
+	}
 	// Tests of the standing fleet wait for clusters, not for processors.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)

@@ -64,8 +64,9 @@ func ExportsJoined(ctx context.Context, c client.Reader, joined string) ([]mcsv1
 }
 
 // SlicesOf returns the EndpointSlices of a Service in this cluster. They are
-// those of the cache itself and not to be changed: a Service may have a hundred,
-// of which a pass changes one.
+// those of the cache itself and not to be changed, which the tests of
+// test/scenario watch over: a Service may have a hundred, of which a pass changes
+// one.
 func SlicesOf(ctx context.Context, c client.Reader, service types.NamespacedName) ([]discoveryv1.EndpointSlice, error) {
 	var list discoveryv1.EndpointSliceList
 	err := c.List(ctx, &list, client.InNamespace(service.Namespace), client.MatchingFields{indexService: service.Name}, client.UnsafeDisableDeepCopy)

@@ -1,0 +1,39 @@
+package scenario_test
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// detector is the variable by which client-go keeps a copy of whatever a cache
+// holds, compares the two each second, and panics when they differ.
+const detector = "KUBE_CACHE_MUTATION_DETECTOR"
+
+// detectMutations starts this process again with the detector, which client-go
+// looks for before main begins. What the process starts does without.
+func detectMutations() error {
+	if os.Getenv(detector) != "" {
+		return os.Unsetenv(detector)
+	}
+	if err := os.Setenv(detector, "true"); err != nil {
+		return err
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(path, os.Args, os.Environ()) //nolint:gosec // it is this program
+}
+
+// Loops read EndpointSlices out of the caches without a copy, and plans change
+// nothing they see. Every test of this package proves that for what its
+// controllers do, because the detector is on.
+func TestCachesAreGuardedAgainstChanges(t *testing.T) {
+	if got := fmt.Sprintf("%T", cache.NewCacheMutationDetector("of this test")); got != "*cache.defaultCacheMutationDetector" {
+		t.Errorf("what guards caches is %s", got)
+	}
+}
