@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -158,6 +159,12 @@ func (r *Reconciler) report(ctx context.Context, seen observed, plan fabric.Gate
 			log.FromContext(ctx).Info("A Node became the gateway", "node", plan.Node)
 			r.Events.Eventf(change.Desired, nil, corev1.EventTypeNormal, "GatewayChosen", "Choose", "Node %q carries the traffic to other clusters from now on", plan.Node)
 			r.tellLeft(change.Desired, seen)
+		}
+	}
+	for i := range seen.Gateways {
+		if gateway := &seen.Gateways[i]; slices.Contains(plan.Left, gateway.Name) {
+			r.Events.Eventf(gateway, nil, corev1.EventTypeNormal, "GatewayLeft", "Choose",
+				"this cluster is in no ClusterSet, and Gateway %q was not made by this member controller: it stays; delete it if nobody needs it", gateway.Name)
 		}
 	}
 	for i := range seen.Nodes {

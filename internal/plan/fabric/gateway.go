@@ -38,6 +38,9 @@ type GatewayPlan struct {
 	Waiting bool
 	// Held are marked Nodes that are ready and yet cannot be the gateway, by name.
 	Held []Hold
+	// Left are Gateways that nobody here made, by name: in no ClusterSet there is
+	// nothing that they would be in the way of.
+	Left []string
 }
 
 // PlanGateway chooses the gateway Node (MEM-GW-1 to 4).
@@ -50,7 +53,7 @@ type GatewayPlan struct {
 // and whatever still works would end (WK-10).
 func PlanGateway(o GatewayObserved) GatewayPlan {
 	if o.ClusterSet == "" {
-		return GatewayPlan{Changes: o.changes(nil)}
+		return o.leave()
 	}
 	candidates, held := o.candidates()
 	chosen, ok := o.choose(candidates)
@@ -63,6 +66,24 @@ func PlanGateway(o GatewayObserved) GatewayPlan {
 		return plan // what is there, if anything, stays
 	}
 	plan.Changes = o.changes(desired)
+	return plan
+}
+
+// leave is the plan of a cluster in no ClusterSet. The Gateway of a member of
+// another kind may hold the key of its tunnels, which nothing would bring back.
+func (o GatewayObserved) leave() (plan GatewayPlan) {
+	var ours []v1alpha1.Gateway
+	for _, g := range o.Gateways {
+		switch {
+		case g.Labels[v1alpha1.LabelClusterSet] != "":
+			ours = append(ours, g)
+		case g.DeletionTimestamp.IsZero():
+			plan.Left = append(plan.Left, g.Name)
+		}
+	}
+	slices.Sort(plan.Left)
+	o.Gateways = ours
+	plan.Changes = o.changes(nil)
 	return plan
 }
 

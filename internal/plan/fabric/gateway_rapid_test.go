@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -51,6 +52,9 @@ func genChoosing() *rapid.Generator[fabric.GatewayObserved] {
 			g := v1alpha1.Gateway{
 				ObjectMeta:  metav1.ObjectMeta{Namespace: "kube-system", Name: name, CreationTimestamp: metav1.Time{Time: time.Unix(int64(rapid.IntRange(0, 2).Draw(t, "created")), 0)}},
 				ServiceCIDR: rapid.SampledFrom([]string{"10.96.0.0/16", ""}).Draw(t, "cidr"), WireGuard: &v1alpha1.WireGuardInfo{PublicKey: "of-" + name},
+			}
+			if rapid.Bool().Draw(t, "of a member") {
+				g.Labels = map[string]string{v1alpha1.LabelClusterSet: "set"}
 			}
 			o.Gateways = append(o.Gateways, g)
 		}
@@ -113,9 +117,9 @@ func chooseTwin(o fabric.GatewayObserved) string {
 
 // Whatever the Nodes and the Gateways are: the choice is that of the twin, the
 // order of arrival does not matter, no more than one Gateway exists at any time,
-// and the plan of an applied plan is empty.
+// and the plan of an applied plan is empty. In no ClusterSet those of others stay.
 //
-// covers: MEM-GW-1, MEM-GW-3, MEM-GW-4
+// covers: MEM-GW-1, MEM-GW-3, MEM-GW-4, WK-25
 func TestGatewayChoiceEqualsItsTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := genChoosing().Draw(t, "world")
@@ -133,6 +137,13 @@ func TestGatewayChoiceEqualsItsTwin(t *testing.T) {
 		again := fabric.PlanGateway(next)
 		if len(again.Changes) > 0 || again.Node != plan.Node {
 			t.Fatalf("applied once, it wants %q and %+v", again.Node, again.Changes)
+		}
+		if o.ClusterSet == "" {
+			foreign := slices.DeleteFunc(slices.Clone(o.Gateways), func(g v1alpha1.Gateway) bool { return g.Labels != nil })
+			if diff := cmp.Diff(foreign, next.Gateways, cmpopts.EquateEmpty()); diff != "" || len(plan.Left) != len(foreign) {
+				t.Fatalf("in no ClusterSet, those of others are not as they were (told: %v): %s", plan.Left, diff)
+			}
+			return
 		}
 		if plan.Waiting {
 			return

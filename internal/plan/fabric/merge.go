@@ -33,7 +33,7 @@ type MergePlan struct {
 // Merge hands the ClusterInfo of a member to all members. There is one exporter
 // for each, so nothing is merged, only copied.
 func Merge(o MergeObserved) MergePlan {
-	ours := o.Import == nil || o.Import.Spec.Kind == v1alpha1.KindClusterInfo
+	ours := o.Import == nil || o.made(o.Import)
 	if o.Export == nil || o.Export.DeletionTimestamp != nil {
 		plan := MergePlan{Finalizer: o.dismissed()}
 		if ours && o.Import != nil && o.Import.DeletionTimestamp == nil {
@@ -51,6 +51,12 @@ func Merge(o MergeObserved) MergePlan {
 		plan.Import = services.Diff(o.Import, o.desired())
 	}
 	return plan
+}
+
+// made tells whether a leader made the import of a ClusterInfo export: such a one
+// names that export. What somebody wrote by hand does not, and stays (WK-25).
+func (o MergeObserved) made(i *v1alpha1.ResourceImport) bool {
+	return i.Spec.Kind == v1alpha1.KindClusterInfo && i.Spec.Namespace == o.Area && i.Spec.Name == o.Name
 }
 
 // wrongWith tells why an export is not handed on; empty when it is. Whoever may

@@ -39,7 +39,7 @@ func importOf(cluster string) *v1alpha1.ResourceImport {
 // What the leader makes of a ClusterInfo export: spec 3.5, with the checks that
 // keep one member from speaking for another.
 //
-// covers: WK-9, LDR-RE-9
+// covers: WK-9, WK-25, LDR-RE-9
 func TestMerge(t *testing.T) {
 	const created, updated, deleted, nothing = "created", "updated", "deleted", "nothing"
 	for name, tc := range map[string]struct {
@@ -69,6 +69,11 @@ func TestMerge(t *testing.T) {
 		"deleted, import of another kind": {"it stays, the export goes", func(o *fabric.MergeObserved) {
 			o.Export.DeletionTimestamp, o.Import.Spec.Kind = new(at(1)), "ServiceImport"
 		}, nothing, "", "-"},
+		"deleted, import made by hand": {"it does not name the export, and stays", func(o *fabric.MergeObserved) {
+			o.Export.DeletionTimestamp, o.Import.Spec.Name = new(at(1)), "mine"
+		}, nothing, "", "-"},
+		"an import made by hand": {"without an export, too", func(o *fabric.MergeObserved) { o.Export, o.Import.Spec.Name, o.Import.Spec.Namespace = nil, "", "" }, nothing, "", ""},
+		"its name is taken":      {"the same kind is not enough", func(o *fabric.MergeObserved) { o.Import.Spec.Name = "mine" }, nothing, "already stands for ClusterInfo", ""},
 		"gone without a word": {"somebody removed the finalizer: the import is nobody's", func(o *fabric.MergeObserved) { o.Export = nil }, deleted, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
