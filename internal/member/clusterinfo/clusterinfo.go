@@ -163,6 +163,10 @@ func (r *Reconciler) tellExport(seen observed, failure error) {
 func (r *Reconciler) keep(ctx context.Context, imports []fabric.Import) error {
 	var failures []error
 	for _, i := range imports {
+		if i.Refused != nil {
+			r.Events.Eventf(i.Seen, nil, corev1.EventTypeWarning, "ImportRefused", "Import", "%s", i.Refused)
+			continue
+		}
 		_, err := apply.Change(ctx, r.Local, i.Change.Current, i.Change.Desired)
 		if err == nil && !i.Change.Deletes() {
 			err = r.tell(ctx, i)

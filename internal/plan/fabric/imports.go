@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
 
@@ -37,6 +39,8 @@ type Import struct {
 	Seen *v1alpha1.ClusterInfoImport
 	// Ready is the condition it should have. An object that goes has none.
 	Ready v1alpha1.ResourceCondition
+	// Refused, instead of all this: the object at the name is somebody else's.
+	Refused *refusal.Refusal
 }
 
 // Imports decides which networks of other clusters a member keeps, and what it
@@ -53,8 +57,12 @@ func Imports(o ImportsObserved) []Import {
 			offered[ri.Name] = ri
 		}
 	}
-	var kept, gone []Import
+	var kept, refused, gone []Import
 	for _, name := range slices.Sorted(maps.Keys(offered)) {
+		if seen := present[name]; seen != nil && !Made(seen) {
+			refused = append(refused, Import{Seen: seen, Refused: clash(offered[name], seen)})
+			continue
+		}
 		kept = append(kept, o.keep(offered[name], present[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(present)) {
@@ -68,6 +76,7 @@ func Imports(o ImportsObserved) []Import {
 		}
 	}
 	o.judge(kept)
+	kept = append(kept, refused...)
 	slices.SortFunc(kept, func(a, b Import) int { return cmp.Compare(a.object().Name, b.object().Name) })
 	return append(kept, gone...)
 }
@@ -102,6 +111,17 @@ func (o ImportsObserved) keep(ri *v1alpha1.ResourceImport, seen *v1alpha1.Cluste
 	desired.Labels[v1alpha1.LabelClusterSet] = o.ClusterSet
 	desired.Spec = *ri.Spec.ClusterInfo
 	return Import{Seen: seen, Change: services.Diff(seen, desired)}
+}
+
+// clash tells that a network is not kept, because a person's object has its name
+// (WK-25). What it claims is not compared with others: nothing here leads to it.
+func clash(ri *v1alpha1.ResourceImport, seen *v1alpha1.ClusterInfoImport) *refusal.Refusal {
+	return &refusal.Refusal{
+		What: fmt.Sprintf("cannot keep what cluster %q tells of its network", ri.Spec.ClusterInfo.ClusterID),
+		Why:  fmt.Sprintf("ClusterInfoImport %q exists and was not made by an importer", seen.Namespace+"/"+seen.Name),
+		Next: "delete it if nobody needs it, or make it under another name",
+		Rule: "WK-25",
+	}
 }
 
 // Made tells whether an importer made the object, ours by its label or

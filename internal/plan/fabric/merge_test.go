@@ -74,7 +74,7 @@ func TestMerge(t *testing.T) {
 		}, nothing, "", "-"},
 		"an import made by hand": {"without an export, too", func(o *fabric.MergeObserved) { o.Export, o.Import.Spec.Name, o.Import.Spec.Namespace = nil, "", "" }, nothing, "", ""},
 		"its name is taken":      {"the same kind is not enough", func(o *fabric.MergeObserved) { o.Import.Spec.Name = "mine" }, nothing, "already stands for ClusterInfo", ""},
-		"gone without a word": {"somebody removed the finalizer: the import is nobody's", func(o *fabric.MergeObserved) { o.Export = nil }, deleted, "", ""},
+		"gone without a word":    {"somebody removed the finalizer: the import is nobody's", func(o *fabric.MergeObserved) { o.Export = nil }, deleted, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := fabric.MergeObserved{Area: area, Name: "east-clusterinfo", Export: exportOf("east"), Import: importOf("east"), Now: at(5)}
@@ -156,10 +156,13 @@ func TestImports(t *testing.T) {
 		"released from a hold":     {"that cluster has published again", nil, []v1alpha1.ClusterInfoImport{west()}, services.Hold{Active: true, Released: map[string]bool{"east": true}}, "delete"},
 		"withdrawn, of upstream's": {"by its name it was made by an importer", nil, []v1alpha1.ClusterInfoImport{west(func(i *v1alpha1.ClusterInfoImport) { i.Labels = nil })}, services.Hold{}, "delete"},
 		"made by hand":             {"what is not ours stays", nil, []v1alpha1.ClusterInfoImport{west(func(i *v1alpha1.ClusterInfoImport) { i.Labels, i.Name = nil, "mine" })}, services.Hold{}, ""},
-		"no CIDR":                  {"it cannot be used, and says so", offered(func(i *v1alpha1.ResourceImport) { i.Spec.ClusterInfo.PodCIDRs = []string{"10.0.0.0"} }), nil, services.Hold{}, `create False InvalidClusterInfo its Pod CIDR "10.0.0.0"`},
-		"no gateway":               {"nor can this", offered(func(i *v1alpha1.ResourceImport) { i.Spec.ClusterInfo.GatewayInfos = nil }), nil, services.Hold{}, "create False InvalidClusterInfo it names no gateway"},
-		"a gateway without sense":  {"nor this", offered(func(i *v1alpha1.ResourceImport) { i.Spec.ClusterInfo.GatewayInfos[0].GatewayIP = "0.0.0.0" }), nil, services.Hold{}, `create False InvalidClusterInfo its gateway address "0.0.0.0" is no address of a host`},
-		"our own range":            {"it cannot be told from ours", offered(func(i *v1alpha1.ResourceImport) { i.Spec.ClusterInfo.ServiceCIDR = "10.98.7.0/24" }), nil, services.Hold{}, "create False CIDROverlap Service CIDR 10.98.7.0/24 overlaps Service CIDR 10.98.0.0/16 of this cluster"},
+		"a name taken by hand": {"a person's object is not taken over, and the clash is told", offered(), []v1alpha1.ClusterInfoImport{west(func(i *v1alpha1.ClusterInfoImport) {
+			i.Labels, i.Spec = nil, *infoOf("mine", "10.99.0.0/16")
+		})}, services.Hold{}, `refuse cannot keep what cluster "east" tells of its network: ClusterInfoImport "kube-system/east-clusterinfo" exists and was not made by an importer`},
+		"no CIDR":                 {"it cannot be used, and says so", offered(func(i *v1alpha1.ResourceImport) { i.Spec.ClusterInfo.PodCIDRs = []string{"10.0.0.0"} }), nil, services.Hold{}, `create False InvalidClusterInfo its Pod CIDR "10.0.0.0"`},
+		"no gateway":              {"nor can this", offered(func(i *v1alpha1.ResourceImport) { i.Spec.ClusterInfo.GatewayInfos = nil }), nil, services.Hold{}, "create False InvalidClusterInfo it names no gateway"},
+		"a gateway without sense": {"nor this", offered(func(i *v1alpha1.ResourceImport) { i.Spec.ClusterInfo.GatewayInfos[0].GatewayIP = "0.0.0.0" }), nil, services.Hold{}, `create False InvalidClusterInfo its gateway address "0.0.0.0" is no address of a host`},
+		"our own range":           {"it cannot be told from ours", offered(func(i *v1alpha1.ResourceImport) { i.Spec.ClusterInfo.ServiceCIDR = "10.98.7.0/24" }), nil, services.Hold{}, "create False CIDROverlap Service CIDR 10.98.7.0/24 overlaps Service CIDR 10.98.0.0/16 of this cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
@@ -167,6 +170,10 @@ func TestImports(t *testing.T) {
 				Cluster: "west", ClusterSet: "set", Namespace: "kube-system", Own: infoOf("west", "10.98.0.0/16"),
 				Offered: tc.offered, Present: tc.present, Hold: tc.hold, Now: at(9),
 			}) {
+				if i.Refused != nil && i.Change.IsZero() && i.Ready == (v1alpha1.ResourceCondition{}) {
+					got += "refuse " + i.Refused.Error()
+					continue
+				}
 				verb := map[bool]string{true: "keep", false: "update"}[i.Change.IsZero()]
 				if i.Change.Deletes() {
 					got += "delete"
