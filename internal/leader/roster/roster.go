@@ -240,13 +240,7 @@ func (r *Reconciler) takeBack(ctx context.Context, cluster string) error {
 // report writes the status of the ClusterSets (LDR-CS-2, LDR-MS-2).
 func (r *Reconciler) report(ctx context.Context, seen observed) error {
 	next := seen.set.DeepCopy()
-	next.Status = clusterset.LeaderStatus(clusterset.LeaderObserved{
-		Set: seen.set, Announces: seen.members, Receipts: r.receipts, Now: r.Now(), Timeout: r.Timeout,
-	})
-	clusterset.TellConflicts(&next.Status, seen.set.Status, seen.conflicts, r.Now())
-	if seen.problem != nil {
-		next.Status = clusterset.Refused(seen.set, *seen.problem, r.Now())
-	}
+	next.Status = r.status(seen)
 	outcome, err := apply.Status(ctx, r.Client, seen.set, next)
 	if outcome == apply.Configured && err == nil {
 		r.tell(seen.set, next)
@@ -259,6 +253,19 @@ func (r *Reconciler) report(ctx context.Context, seen observed) error {
 		err = errors.Join(err, surplusErr)
 	}
 	return err
+}
+
+// status of the ClusterSet that is served. A refusal of it ends no conflict: what
+// members claim stands in the area all the same.
+func (r *Reconciler) status(seen observed) v1alpha1.ClusterSetStatus {
+	status := clusterset.LeaderStatus(clusterset.LeaderObserved{
+		Set: seen.set, Announces: seen.members, Receipts: r.receipts, Now: r.Now(), Timeout: r.Timeout,
+	})
+	if seen.problem != nil {
+		status = clusterset.Refused(seen.set, *seen.problem, r.Now())
+	}
+	clusterset.TellConflicts(&status, seen.set.Status, seen.conflicts, r.Now())
+	return status
 }
 
 // tell repeats a change of the whole, or of conflicts, as Events.
