@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -70,7 +71,7 @@ func (r *Reconciler) apply(ctx context.Context, plan fabric.MergePlan) error {
 }
 
 func ofExports() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(object client.Object) bool {
+	return eitherIs(func(object client.Object) bool {
 		export, ok := object.(*v1alpha1.ResourceExport)
 		return ok && export.Spec.Kind == v1alpha1.KindClusterInfo
 	})
@@ -78,15 +79,23 @@ func ofExports() predicate.Predicate {
 
 // Imports lets pass the imports that this package makes.
 func Imports() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(object client.Object) bool {
+	return eitherIs(func(object client.Object) bool {
 		made, ok := object.(*v1alpha1.ResourceImport)
 		return ok && made.Spec.Kind == v1alpha1.KindClusterInfo
 	})
 }
 
+// eitherIs lets an update pass when either object is one of those: what was a
+// ClusterInfo and became something else has to be looked at, too.
+func eitherIs(those func(client.Object) bool) predicate.Predicate {
+	either := predicate.NewPredicateFuncs(those)
+	either.UpdateFunc = func(e event.UpdateEvent) bool { return those(e.ObjectOld) || those(e.ObjectNew) }
+	return either
+}
+
 const indexKind = "clusterInfo"
 
-// Index prepares a cache for Networks.
+// Index prepares a cache for Conflicts.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &v1alpha1.ResourceImport{}, indexKind, func(object client.Object) []string {
 		if made, ok := object.(*v1alpha1.ResourceImport); ok && made.Spec.Kind == v1alpha1.KindClusterInfo {
