@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
@@ -257,5 +258,49 @@ func TestWhatCannotBeDoneSaysWhy(t *testing.T) {
 	}
 	if err := run(t.Context(), []string{"build"}); !errors.Is(err, errUsage) {
 		t.Errorf("without an output folder: %v", err)
+	}
+}
+
+// --out may name a folder by mistake: what Save did not write stays.
+func TestSaveRemovesOnlyItsOwn(t *testing.T) {
+	stamp := Stamp{Version: "v1"}
+	files := func(dir string) (names []string) {
+		t.Helper()
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	foreign := t.TempDir()
+	if err := os.WriteFile(filepath.Join(foreign, "thesis.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Save(foreign, empty.Index, stamp, io.Discard); err == nil || !strings.Contains(err.Error(), "--out") {
+		t.Errorf("a folder of somebody else: %v", err)
+	}
+	if got := files(foreign); len(got) != 1 {
+		t.Errorf("it holds %v", got)
+	}
+	own := filepath.Join(t.TempDir(), "image")
+	for range 2 {
+		if err := Save(own, empty.Index, stamp, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(own, "notes.txt"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(own, imageName+"-linux-old.tar"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Save(own, empty.Index, stamp, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(files(own), " "); got != "notes.txt oci" {
+		t.Errorf("after another Save the folder holds %q", got)
 	}
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,7 +27,7 @@ const layoutDir = "oci"
 // Save writes the index as OCI layout, and each image as an archive that
 // `docker load` and `ctr image import` read. It says to log what it wrote.
 func Save(out string, index v1.ImageIndex, stamp Stamp, log io.Writer) error {
-	if err := os.RemoveAll(out); err != nil {
+	if err := makeRoom(out); err != nil {
 		return err
 	}
 	digest, err := index.Digest()
@@ -50,6 +52,31 @@ func Save(out string, index v1.ImageIndex, stamp Stamp, log io.Writer) error {
 	fmt.Fprintf(log, "%s\t%s\n", digest, dir)
 	for _, descriptor := range manifest.Manifests {
 		if err := saveArchive(out, index, descriptor, stamp, log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeRoom removes what an earlier Save wrote, and nothing else: --out may name any
+// folder by mistake. One that holds other things only is refused.
+func makeRoom(out string) error {
+	entries, err := os.ReadDir(out)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(out, layoutDir, "oci-layout")); err != nil {
+		return fmt.Errorf("cannot write the image to %q: it is not empty and holds no earlier image; name another folder with --out", out)
+	}
+	written, err := filepath.Glob(filepath.Join(out, imageName+"-*.tar"))
+	if err != nil {
+		return err
+	}
+	for _, path := range append(written, filepath.Join(out, layoutDir)) {
+		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
 	}
