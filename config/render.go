@@ -214,6 +214,9 @@ func (r renderer) deploy(spec *appsv1.DeploymentSpec, configHash string) {
 	}
 }
 
+// probedPort is where the probes in the manifests ask.
+const probedPort = ":8080"
+
 // configure applies Configure to the configuration file and returns its hash.
 func (r renderer) configure(configMap *corev1.ConfigMap) (string, error) {
 	text := configMap.Data[v1alpha1.ControllerConfigKey]
@@ -223,6 +226,9 @@ func (r renderer) configure(configMap *corev1.ConfigMap) (string, error) {
 			return "", fmt.Errorf("ConfigMap %q, key %q: %w", configMap.Name, v1alpha1.ControllerConfigKey, err)
 		}
 		r.Configure(&settings)
+		if address := settings.Health.HealthProbeBindAddress; address != "" && !strings.HasSuffix(address, probedPort) {
+			return "", fmt.Errorf("cannot set health.healthProbeBindAddress to %q: the probes of the Pods ask port 8080, so that they would never be ready; let it end in %s", address, probedPort)
+		}
 		changed, err := yaml.Marshal(settings)
 		if err != nil {
 			return "", err

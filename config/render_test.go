@@ -235,6 +235,26 @@ func TestConfigureChangesTheFileAndRollsThePods(t *testing.T) {
 	}
 }
 
+// Probes ask one port. A controller that answers at another is never ready.
+func TestTheHealthPortIsThatOfTheProbes(t *testing.T) {
+	for _, role := range roles {
+		for address, fits := range map[string]bool{"": true, ":8080": true, "0.0.0.0:8080": true, ":9440": false, ":18081": false} {
+			_, err := Render(role, Options{Configure: func(c *v1alpha1.MultiClusterConfig) { c.Health.HealthProbeBindAddress = address }})
+			if (err == nil) != fits {
+				t.Errorf("%s at %q: %v", role, address, err)
+			}
+		}
+		for _, probe := range []*corev1.Probe{
+			deployment(t, render(t, role, Options{})).Spec.Template.Spec.Containers[0].LivenessProbe,
+			deployment(t, render(t, role, Options{})).Spec.Template.Spec.Containers[0].ReadinessProbe,
+		} {
+			if ":"+probe.HTTPGet.Port.String() != probedPort {
+				t.Errorf("%s: a probe asks port %s", role, probe.HTTPGet.Port.String())
+			}
+		}
+	}
+}
+
 // settings reads the configuration file as the controller does.
 func settings(t *testing.T, objects []*unstructured.Unstructured) v1alpha1.MultiClusterConfig {
 	t.Helper()

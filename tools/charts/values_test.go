@@ -245,6 +245,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		"a key of the file in other letters":  {charts.Member, map[string]any{"config": map[string]any{"endpointIpType": "PodIP"}}, "endpointIpType"},
 		"an endpointIPType nobody knows":      {charts.Member, map[string]any{"config": map[string]any{"endpointIPType": "IP"}}, "endpointIPType"},
 		"a CIDR that is an address":           {charts.Member, map[string]any{"config": map[string]any{"serviceCIDR": "10.96.0.0"}}, "serviceCIDR"},
+		"a port that no probe asks":           {charts.Leader, map[string]any{"config": map[string]any{"health": map[string]any{"healthProbeBindAddress": ":9440"}}}, "healthProbeBindAddress"},
 		"a pull secret without its key":       {charts.Member, map[string]any{"imagePullSecrets": []any{"registry"}}, "imagePullSecrets"},
 		"kinds of a role that does not exist": {charts.CRDs, map[string]any{"roles": []any{"gateway"}}, "roles"},
 		"kinds of nobody":                     {charts.CRDs, map[string]any{"roles": []any{}}, "roles"},
