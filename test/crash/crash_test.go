@@ -44,7 +44,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 		all, _, _ := p.report()
 		writes[p.name] = len(all)
 	}
-	tries := 0
+	tries, counted := 0, newTally()
 	for points := range w.tries(t, writes) {
 		var killed map[string]string
 		name := describe(points)
@@ -52,9 +52,13 @@ func TestKilledAtAnyWrite(t *testing.T) {
 			t.Fatalf("LOCKSTEP_CRASH=%q repeats this", name)
 		}
 		tries++
+		counted.add(points, killed)
 		t.Logf("%s: killed at %v", name, killed)
 	}
 	t.Logf("%d runs of the story", tries)
+	for _, problem := range counted.problems(writes, os.Getenv("LOCKSTEP_CRASH") == "all") {
+		t.Error(problem)
+	}
 }
 
 // tries yields the points of each run.
