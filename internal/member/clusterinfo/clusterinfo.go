@@ -99,9 +99,9 @@ func (r *Reconciler) observeGateway(ctx context.Context, seen *observed) error {
 		return err
 	}
 	seen.export.Gateway = fabric.Current(gateways.Items)
-	seen.export.Successor = fabric.PlanGateway(fabric.GatewayObserved{
-		Namespace: r.Namespace, ClusterSet: seen.area.ClusterSet, Nodes: nodes.Items, Gateways: gateways.Items, Precedence: r.Precedence,
-	}).Node != ""
+	seen.export.Successor = fabric.Successor(fabric.GatewayObserved{
+		ClusterSet: seen.area.ClusterSet, Nodes: nodes.Items, Gateways: gateways.Items, Precedence: r.Precedence,
+	})
 	return nil
 }
 

@@ -87,6 +87,17 @@ func (o GatewayObserved) leave() (plan GatewayPlan) {
 	return plan
 }
 
+// Successor tells whether some Node is, or will be, the gateway. That the Service
+// range is not known does not matter to it, and a zero one will do.
+func Successor(o GatewayObserved) bool {
+	if o.ClusterSet == "" {
+		return false
+	}
+	candidates, _ := o.candidates()
+	_, ok := o.choose(candidates)
+	return ok
+}
+
 func (o GatewayObserved) candidates() (candidates []candidate, held []Hold) {
 	for i := range o.Nodes {
 		node := &o.Nodes[i]

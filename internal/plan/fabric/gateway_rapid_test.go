@@ -127,6 +127,9 @@ func TestGatewayChoiceEqualsItsTwin(t *testing.T) {
 		if want := chooseTwin(o); plan.Node != want {
 			t.Fatalf("chosen is %q, the twin chooses %q", plan.Node, want)
 		}
+		if got := fabric.Successor(o); got != (plan.Node != "") {
+			t.Fatalf("a successor: %v; the plan chooses %q", got, plan.Node)
+		}
 		shuffled := o
 		shuffled.Nodes, shuffled.Gateways = rapid.Permutation(o.Nodes).Draw(t, "nodes"), rapid.Permutation(o.Gateways).Draw(t, "gateways")
 		if diff := cmp.Diff(plan, fabric.PlanGateway(shuffled)); diff != "" {

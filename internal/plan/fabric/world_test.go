@@ -211,7 +211,7 @@ func (w *world) chooseGateway(m *memberWorld) {
 func (w *world) exportObserved(m *memberWorld) fabric.ExportObserved {
 	return fabric.ExportObserved{
 		Cluster: m.id, Area: area, Namespace: "kube-system", PodCIDRs: m.pods,
-		Gateway: fabric.Current(values(m.gateways)), Successor: fabric.PlanGateway(w.gatewayObserved(m)).Node != "",
+		Gateway: fabric.Current(values(m.gateways)), Successor: fabric.Successor(w.gatewayObserved(m)),
 		Export: w.exports[identity.ClusterInfoName(m.id)],
 	}
 }
