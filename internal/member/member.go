@@ -129,6 +129,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string,
 		(&gateway.Reconciler{
 			Local: mgr.GetClient(), Events: recorder, Namespace: options.Namespace,
 			ServiceRange: options.Network.ServiceRange, Precedence: options.Network.Precedence, ServiceCIDRs: serviceCIDRs,
+			LookAgain: options.Scale(10 * time.Minute), Now: options.Now,
 		}).SetupWithManager(mgr, options.One()),
 		(&clusterinfo.Reconciler{
 			Local: mgr.GetClient(), Link: link, Events: recorder, Namespace: options.Namespace,

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -41,12 +42,17 @@ type Reconciler struct {
 	// ServiceRange from the configuration; the zero Prefix means: find out.
 	ServiceRange netip.Prefix
 	Precedence   fabric.Precedence
-	// ServiceCIDRs tells that this cluster serves that kind.
+	// ServiceCIDRs tells that this cluster serves that kind. Should it begin to
+	// while this process runs, that is found at LookAgain.
 	ServiceCIDRs bool
+	// LookAgain is how old an answer of the API server may become. It changes only
+	// when that server is started anew, with other flags or in another version.
+	LookAgain time.Duration
+	Now       func() time.Time
 
-	// asked is what the API server of a cluster without ServiceCIDRs answered. It
-	// changes only when that server is started anew with other flags.
-	asked netip.Prefix
+	// asked is what the API server of a cluster without ServiceCIDRs answered.
+	asked   netip.Prefix
+	askedAt time.Time
 }
 
 // SetupWithManager registers the loop.
@@ -87,7 +93,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	err = r.apply(ctx, plan)
 	r.report(ctx, seen, plan, err, unknown)
-	return apply.Result(ctrl.Result{}, errors.Join(err, unknown))
+	again := ctrl.Result{}
+	if plan.Node != "" && !r.ServiceRange.IsValid() {
+		again.RequeueAfter = r.LookAgain
+	}
+	return apply.Result(again, errors.Join(err, unknown))
 }
 
 func (r *Reconciler) observe(ctx context.Context) (observed, error) {
@@ -124,15 +134,31 @@ func (r *Reconciler) serviceRange(ctx context.Context, seen *observed) error {
 			return errors.New("cannot find out the Service CIDR of this cluster: no ServiceCIDR holds an IPv4 range; set serviceCIDR in the configuration of the member controller")
 		}
 		return nil
-	case !r.asked.IsValid():
-		asked, err := local.AskServiceRange(ctx, r.Local, r.Namespace)
-		if err != nil {
-			return err
-		}
-		r.asked = asked
 	}
-	seen.ServiceRange = r.asked
-	return nil
+	asked, err := r.ask(ctx)
+	seen.ServiceRange = asked
+	return err
+}
+
+// ask the API server, which names the range in a refusal. An answer that it gave
+// once counts until there is another.
+func (r *Reconciler) ask(ctx context.Context) (netip.Prefix, error) {
+	now := r.Now()
+	if r.asked.IsValid() && now.Sub(r.askedAt) < r.LookAgain {
+		return r.asked, nil
+	}
+	served, err := local.ServiceCIDRsServed(r.Local.RESTMapper())
+	r.ServiceCIDRs = err == nil && served // for the next pass
+	asked, err := local.AskServiceRange(ctx, r.Local, r.Namespace)
+	switch {
+	case err == nil:
+		r.asked, r.askedAt = asked, now
+	case r.asked.IsValid():
+		log.FromContext(ctx).V(1).Info("The API server does not say its Service range any more", "known", r.asked)
+	default:
+		return netip.Prefix{}, err
+	}
+	return r.asked, nil
 }
 
 // apply makes the changes one after the other: the next Gateway may only come
