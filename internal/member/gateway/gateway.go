@@ -154,7 +154,7 @@ func (r *Reconciler) ask(ctx context.Context) (netip.Prefix, error) {
 	case err == nil:
 		r.asked, r.askedAt = asked, now
 	case r.asked.IsValid():
-		log.FromContext(ctx).V(1).Info("The API server does not say its Service range any more", "known", r.asked)
+		log.FromContext(ctx).V(1).Info("The API server does not say its Service range any more; what it said counts")
 	default:
 		return netip.Prefix{}, err
 	}
