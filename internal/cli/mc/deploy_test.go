@@ -74,6 +74,19 @@ func settles(t *testing.T, c client.Client, want []string) {
 	}
 }
 
+// awaitDefaults waits until a new cluster holds what Kubernetes puts into every
+// Namespace; it would be taken for something new.
+func awaitDefaults(t *testing.T, c client.Client) {
+	t.Helper()
+	for _, ns := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
+		for name, object := range map[string]client.Object{"default": &corev1.ServiceAccount{}, "kube-root-ca.crt": &corev1.ConfigMap{}} {
+			eventuallyTrue(t, ns+" holds "+name, func() bool {
+				return c.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, object) == nil
+			})
+		}
+	}
+}
+
 func outcomesOf(t *testing.T, text string) map[string]string {
 	t.Helper()
 	var printed struct{ Objects []Touched }
@@ -126,6 +139,7 @@ func run(t *testing.T, hub *lab.Cluster, args ...string) string {
 // covers: WK-17
 func TestDeployAndUndeploy(t *testing.T) {
 	c, hub := onlyHub(t)
+	awaitDefaults(t, c)
 	before := inventory(t, c)
 	leader := []string{"deploy", "leadercluster", "-n", "the-area"}
 	member := []string{"deploy", "membercluster", "-n", "kube-system"}
