@@ -62,6 +62,7 @@ var reasons = []Entry{
 	reason("Imported", "ClusterInfoImport Ready", "Nothing speaks against the network of the other cluster.", ""),
 	reason("InvalidClusterInfo", "ClusterInfoImport Ready", "What the other cluster says of its network cannot be used.", "correct the configuration of that cluster"),
 	reason("GatewayChosen", "Gateway", "This Node carries the traffic to other clusters from now on.", ""),
+	reason("GatewayLeft", "Gateway", "This cluster is in no ClusterSet, and this member controller did not make the Gateway, so it stays.", "delete it if nobody needs it"),
 	reason("GatewayRefused", "Node", "The Node has the gateway annotation and cannot be the gateway.", "correct what the Event names"),
 	reason("GatewayWaiting", "Node", "The Node will be the gateway when the Service range of the cluster is known.", "set serviceCIDR in the configuration of the controller"),
 	reason("ServiceCIDRLeftOut", "Gateway", "The wire announces one Service range; others of this cluster are not announced.", "configure the one that matters as serviceCIDR"),
