@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
@@ -275,11 +276,14 @@ func TestSaveRemovesOnlyItsOwn(t *testing.T) {
 		}
 		return names
 	}
+	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{
+		Add: empty.Image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}},
+	})
 	foreign := t.TempDir()
 	if err := os.WriteFile(filepath.Join(foreign, "thesis.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Save(foreign, empty.Index, stamp, io.Discard); err == nil || !strings.Contains(err.Error(), "--out") {
+	if err := Save(foreign, index, stamp, io.Discard); err == nil || !strings.Contains(err.Error(), "--out") {
 		t.Errorf("a folder of somebody else: %v", err)
 	}
 	if got := files(foreign); len(got) != 1 {
@@ -287,7 +291,7 @@ func TestSaveRemovesOnlyItsOwn(t *testing.T) {
 	}
 	own := filepath.Join(t.TempDir(), "image")
 	for range 2 {
-		if err := Save(own, empty.Index, stamp, io.Discard); err != nil {
+		if err := Save(own, index, stamp, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(own, "notes.txt"), nil, 0o600); err != nil {
@@ -297,10 +301,10 @@ func TestSaveRemovesOnlyItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Save(own, empty.Index, stamp, io.Discard); err != nil {
+	if err := Save(own, index, stamp, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(files(own), " "); got != "notes.txt oci" {
+	if got := strings.Join(files(own), " "); got != imageName+"-linux-amd64.tar notes.txt oci" {
 		t.Errorf("after another Save the folder holds %q", got)
 	}
 }

@@ -75,6 +75,9 @@ func (s *shell) up(ctx context.Context, flags upFlags, named bool) error {
 		Options: lab.Options{
 			Dir: dir, Clusters: flags.clusters, OverlapServiceCIDRs: flags.overlap, Fsync: flags.fsync,
 			Binaries: binaries, Images: map[string][]string{image: {self}},
+			// All clusters are on this machine, so a leader's address is one that
+			// members otherwise refuse (WK-55).
+			Env: []string{"LOCKSTEP_ALLOW_LOOPBACK=true"},
 		},
 		HostCommand: []string{self, "lab", "host"},
 	}, line)

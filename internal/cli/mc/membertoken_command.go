@@ -14,9 +14,10 @@ func newCreateMemberToken(shell *shell) *cobra.Command {
 		Use:   "membertoken NAME -n NAMESPACE --cluster-id ID [-o FILE]",
 		Short: "Make the credential of one member, in the leader cluster",
 		Long: `Make the credential of one member, in the leader cluster: a ServiceAccount bound
-to the cluster ID, a RoleBinding and a token Secret, all called NAME. The leader
-accepts from its bearer what speaks of that cluster, and nothing else. The file of
--o is for the member: kubectl apply it there, or give it to mc join.
+to the cluster ID, a RoleBinding and a token Secret, all called NAME. Give it to
+that member alone: the leader does not check yet that what its bearer writes speaks
+of that cluster. The file of -o is for the member: kubectl apply it there, or give
+it to mc join.
 
 A credential that is bound to another ID is bound anew; whoever has its token acts
 as the new cluster from then on.`,
