@@ -18,9 +18,13 @@ ones take seconds.
   lockstep lab up                       start the clusters leader, east and west
   eval "$(lockstep lab env)"            point kubectl at them, one context each
   kubectl --context east get pods -A
-  lockstep lab fault cut leader east    see what happens
+  lockstep lab fault cut leader east    cut the link between two of them
   lockstep lab fault heal leader east
-  lockstep lab down                     leave nothing behind`)
+  lockstep lab down                     leave nothing behind
+
+Faults of links touch what goes by the ADDRESS that "lockstep lab status" shows:
+join with it (mc join --leader-apiserver) where a link is to be cut later. Pods run
+as processes of this machine; "lockstep lab logs CLUSTER/POD" shows what they write.`)
 	shell.place.bind(command.PersistentFlags())
 	command.AddCommand(
 		newUp(shell),

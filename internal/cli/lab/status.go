@@ -74,7 +74,7 @@ func statusOf(ctx context.Context, l *lab.Lab, name string) lab.Status {
 func (o overview) tables() []table {
 	components := table{header: []string{"CLUSTER", "COMPONENT", "READY", "PID", "RESTARTS", "REASON"}}
 	pods := table{header: []string{"CLUSTER", "NAMESPACE", "POD", "CONTAINER", "PID", "RESTARTS"}}
-	links := table{header: []string{"FROM", "TO", "LINK"}}
+	links := table{header: []string{"FROM", "TO", "ADDRESS", "LINK"}}
 	for _, c := range o.Clusters {
 		for _, p := range c.Components {
 			components.add(c.Cluster, p.Name, yes(p.Ready), pid(p.Pid), strconv.Itoa(p.Restarts), cmp.Or(firstLine(p.Reason), "-"))
@@ -83,7 +83,7 @@ func (o overview) tables() []table {
 			pods.add(c.Cluster, p.Namespace, p.Pod, p.Container, pid(p.Pid), strconv.Itoa(p.Restarts))
 		}
 		for _, l := range c.Links {
-			links.add(l.From, c.Cluster, l.Condition.String())
+			links.add(l.From, c.Cluster, l.Server, l.Condition.String())
 		}
 	}
 	return []table{components, links, pods}
