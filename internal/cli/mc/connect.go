@@ -54,6 +54,7 @@ func (a Access) Connect(warnings io.Writer, timeout time.Duration) (Connection, 
 		return Connection{}, a.unusable(err)
 	}
 	config.Timeout = timeout
+	config.QPS = -1 // one person's command: the API server paces it (429), not the client
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme.New()})
 	kinds, unasked := discovery.NewDiscoveryClientForConfig(config)

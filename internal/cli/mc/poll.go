@@ -8,7 +8,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
 // lookAgain is how often a waiting verb reads the object it waits for: often
@@ -32,10 +35,15 @@ func until(ctx context.Context, limit time.Duration, done wait.ConditionWithCont
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, lookAgain, limit, true, func(ctx context.Context) (bool, error) {
 		ok, err := done(ctx)
-		if last = err; passes(err) {
+		last = err
+		switch {
+		case passes(err):
 			return false, nil
+		case cutShort(ctx, err):
+			return false, context.DeadlineExceeded
+		default:
+			return ok, err
 		}
-		return ok, err
 	})
 	switch {
 	case err == nil:
@@ -49,6 +57,20 @@ func until(ctx context.Context, limit time.Duration, done wait.ConditionWithCont
 	default:
 		return err
 	}
+}
+
+// cutShort tells whether an error is nobody's answer and comes when the wait ends:
+// a client says in words of its own that a request does not fit in the time left.
+func cutShort(ctx context.Context, err error) bool {
+	end, ok := ctx.Deadline()
+	return err != nil && ok && time.Until(end) < lookAgain && !isAnswer(err)
+}
+
+// isAnswer tells what somebody decided from what went wrong on the way.
+func isAnswer(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) || errors.Is(err, errNotYet) || meta.IsNoMatchError(err) ||
+		refusal.In(err) != nil || isExplained(err)
 }
 
 // passes tells whether an error is of the kind that goes away by itself.
