@@ -71,8 +71,10 @@ func (o ExportOptions) tuple() services.Tuple {
 type exportRun struct {
 	ExportOptions
 	client client.Client
-	// cluster is the ID of this one; "" when these credentials may not read it.
+	// cluster is the ID of this one; "" when it is no member, or, with unread,
+	// when these credentials may not read it.
 	cluster string
+	unread  bool
 	result  ExportResult
 }
 
@@ -86,11 +88,10 @@ func (r *exportRun) check(ctx context.Context) error {
 	if refused := services.RefuseExport(r.tuple(), service); refused != nil {
 		return refused
 	}
-	known, err := r.readCluster(ctx)
-	if err != nil {
+	if err := r.readCluster(ctx); err != nil {
 		return explain(r.what(), err)
 	}
-	if known && r.cluster == "" && r.Wait > 0 {
+	if !r.unread && r.cluster == "" && r.Wait > 0 {
 		return failed(r.what(), "join it first (lockstep mc join), or give --wait 0 to export the Service ahead of that",
 			errors.New("this cluster is no member of a ClusterSet"))
 	}
@@ -99,18 +100,18 @@ func (r *exportRun) check(ctx context.Context) error {
 
 // readCluster finds the ID of this cluster. Who exports Services need not be
 // allowed to read the ClusterSet; then it is not known.
-func (r *exportRun) readCluster(ctx context.Context) (known bool, err error) {
+func (r *exportRun) readCluster(ctx context.Context) error {
 	var sets v1alpha2.ClusterSetList
-	err = r.client.List(ctx, &sets)
-	if apierrors.IsForbidden(err) {
-		return false, nil
+	err := r.client.List(ctx, &sets)
+	if r.unread = apierrors.IsForbidden(err); r.unread {
+		return nil
 	}
 	for i := range sets.Items {
 		if isMember(&sets.Items[i]) {
 			r.cluster = sets.Items[i].Spec.ClusterID
 		}
 	}
-	return err == nil, err
+	return err
 }
 
 func (r *exportRun) ensure(ctx context.Context) error {

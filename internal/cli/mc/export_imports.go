@@ -25,8 +25,12 @@ const (
 // exports (there), or has it no longer. Without the ID of this cluster nobody can
 // tell its share from others', so nothing is waited for.
 func (r *exportRun) awaitImports(ctx context.Context, there bool) error {
-	if r.cluster == "" {
+	switch {
+	case r.unread:
 		r.Progress.sayf("these credentials may not read the ClusterSet, so the importing clusters are not looked at")
+		return nil
+	case r.cluster == "":
+		r.Progress.sayf("this cluster is no member of a ClusterSet, so there is no importing cluster to look at")
 		return nil
 	}
 	for _, importer := range append([]Importer{{Name: "this cluster", Reader: r.client}}, r.Importers...) {

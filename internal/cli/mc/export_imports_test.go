@@ -1,6 +1,9 @@
 package mc
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestAnImportThatDoesNotComeTellsWhatIsThere(t *testing.T) {
 	for want, c := range map[string]struct {
@@ -12,5 +15,18 @@ func TestAnImportThatDoesNotComeTellsWhatIsThere(t *testing.T) {
 		`west has the Service from hub, and not yet from cluster "east"`: {importSeen{from: []string{"hub"}}, true},
 	} {
 		same(t, want, c.seen.sentence("east", "west", c.there))
+	}
+}
+
+func TestWhyNoImportingClusterIsLookedAt(t *testing.T) {
+	for want, run := range map[string]exportRun{
+		"may not read the ClusterSet": {unread: true},
+		"no member of a ClusterSet":   {},
+	} {
+		var said []string
+		run.Progress = func(line string) { said = append(said, line) }
+		if err := run.awaitImports(t.Context(), false); err != nil || len(said) != 1 || !strings.Contains(said[0], want) {
+			t.Errorf("says %q, want %q; %v", said, want, err)
+		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 func Unexport(ctx context.Context, c client.Client, opts ExportOptions) (ExportResult, error) {
 	run := exportRun{ExportOptions: opts, client: c}
 	what := fmt.Sprintf("cannot end the export of Service %q", opts.tuple())
-	if _, err := run.readCluster(ctx); err != nil {
+	if err := run.readCluster(ctx); err != nil {
 		return ExportResult{}, explain(what, err)
 	}
 	export, err := find[mcsv1beta1.ServiceExport](ctx, c, opts.tuple())
