@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
@@ -49,6 +50,9 @@ func Leave(ctx context.Context, c client.Client, opts LeaveOptions) (LeaveResult
 		return LeaveResult{}, err
 	}
 	if set == nil {
+		if err := run.refuseOther(ctx); err != nil {
+			return LeaveResult{}, err
+		}
 		run.did(kindClusterSet, opts.ClusterSet, Missing)
 		return run.result, run.deleteTokens(ctx, "")
 	}
@@ -92,6 +96,25 @@ func (r *leaveRun) find(ctx context.Context) (*v1alpha2.ClusterSet, error) {
 		}
 	}
 	return &set, nil
+}
+
+// refuseOther refuses to call a membership gone while the Namespace has one in
+// another ClusterSet: the ID is mistyped, or the Namespace is not the one meant.
+func (r *leaveRun) refuseOther(ctx context.Context) error {
+	var sets v1alpha2.ClusterSetList
+	err := r.client.List(ctx, &sets, client.InNamespace(r.Namespace))
+	if apierrors.IsForbidden(err) {
+		return nil // to leave takes no right to list
+	}
+	if err != nil || len(sets.Items) == 0 {
+		return explain(r.what(), err)
+	}
+	present := sets.Items[0].Name
+	return &refusal.Refusal{
+		What: r.what(),
+		Why:  fmt.Sprintf("that Namespace has ClusterSet %q", present),
+		Next: fmt.Sprintf("leave that one with --clusterset %s, or name another Namespace with -n", present),
+	}
 }
 
 func (r *leaveRun) deleteSet(ctx context.Context, set *v1alpha2.ClusterSet) error {
