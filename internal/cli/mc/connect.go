@@ -88,13 +88,22 @@ func (a Access) unusable(err error) error {
 	if unread != nil || a.Context == "" || slices.Contains(names, a.Context) {
 		return failed(what, "correct the file, or give another with --kubeconfig", err)
 	}
-	next := "list its contexts with: kubectl config get-contexts"
-	if near := spelling.Nearest(a.Context, names); near != "" {
+	attempted, next := missingContext(a.Context, names)
+	return failed(attempted, next, errNoContext)
+}
+
+var errNoContext = errors.New("the kubeconfig has no such context")
+
+// missingContext is what to say and to do about a context that is not among the
+// names of the kubeconfig.
+func missingContext(name string, names []string) (what, next string) {
+	next = "list its contexts with: kubectl config get-contexts"
+	if near := spelling.Nearest(name, names); near != "" {
 		next = fmt.Sprintf("did you mean %q?", near)
 	} else if len(names) > 0 {
 		next = "its contexts are " + strings.Join(names, ", ")
 	}
-	return failed(fmt.Sprintf("cannot use context %q", a.Context), next, errors.New("the kubeconfig has no such context"))
+	return fmt.Sprintf("cannot use context %q", name), next
 }
 
 // contexts are the names of all contexts, sorted, and the current one.

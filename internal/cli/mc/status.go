@@ -28,9 +28,18 @@ type Source struct {
 }
 
 // Status reads all clusters at once, each within the limit, and joins what they
-// say. A cluster that does not answer in time takes nothing from the others.
-func Status(ctx context.Context, sources []Source, limit time.Duration) overview.View {
-	return overview.New(time.Now(), readAll(ctx, sources, limit))
+// say. A cluster that does not answer in time takes nothing from the others. When
+// none could be read, the view tells why, and that is an error.
+func Status(ctx context.Context, sources []Source, limit time.Duration) (overview.View, error) {
+	clusters := readAll(ctx, sources, limit)
+	return overview.New(time.Now(), clusters), nothingRead(clusters)
+}
+
+func nothingRead(clusters []overview.Cluster) error {
+	if len(clusters) == 0 || slices.ContainsFunc(clusters, func(c overview.Cluster) bool { return c.Failure == "" }) {
+		return nil
+	}
+	return failed("cannot show the status", "see the page for why, and what to do", errors.New("no cluster could be read"))
 }
 
 func readAll(ctx context.Context, sources []Source, limit time.Duration) []overview.Cluster {

@@ -1,19 +1,18 @@
 package mc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 	"github.com/lockstep-dev/lockstep/internal/cli/mc/overview"
-	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
 // statusFlags are the flags of status.
@@ -33,7 +32,8 @@ func newStatus(shell *shell) *cobra.Command {
 		Short: "Show ClusterSets on one page, with what is wrong and what to do",
 		Long: `Show ClusterSets on one page: leader, members as both sides see them, exports,
 imports, and a line for each problem with its reason and one next step. Give the
-contexts of the leader and of the members; what cannot be read is told.
+contexts of the leader and of the members; what cannot be read is told, and when
+that is all of it the command fails.
 
 With --watch the page is shown again whenever it changes: in place on a terminal,
 else as lines that came (+) and went (-), each with its time; with -o json or yaml
@@ -64,8 +64,8 @@ func runStatus(ctx context.Context, shell *shell, flags statusFlags) error {
 	if flags.watch {
 		return runWatch(ctx, shell, flags, names)
 	}
-	view := Status(ctx, shell.sources(names, flags.timeout), flags.timeout)
-	if err := printStatus(shell.Out, flags.format, view); err != nil {
+	view, unread := Status(ctx, shell.sources(names, flags.timeout), flags.timeout)
+	if err := cmp.Or(printStatus(shell.Out, flags.format, view), unread); err != nil {
 		return err
 	}
 	if flags.exitCode && !view.Healthy() {
@@ -84,18 +84,22 @@ func (f statusFlags) choose(access Access) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	chosen := f.contexts
 	switch {
 	case f.allContexts:
 		return known, nil
-	case len(f.contexts) == 0:
+	case len(chosen) == 0 && access.Context == "":
 		return []string{current}, nil
+	case len(chosen) == 0:
+		chosen = []string{access.Context}
 	}
-	for _, name := range f.contexts {
+	for _, name := range chosen {
 		if !slices.Contains(known, name) {
-			return nil, &refusal.Refusal{What: fmt.Sprintf("cannot read context %q", name), Why: "the kubeconfig has no such context", Next: "its contexts are " + strings.Join(known, ", ")}
+			what, next := missingContext(name, known)
+			return nil, &exit.Error{Code: exit.Usage, Cause: fmt.Errorf("%s: %w", what, errNoContext), Next: next}
 		}
 	}
-	return f.contexts, nil
+	return chosen, nil
 }
 
 func (s *shell) sources(contexts []string, timeout time.Duration) []Source {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -98,9 +99,12 @@ func TestStatusShowsTheOthersWhenOneIsAway(t *testing.T) {
 		},
 	})
 	begin := time.Now()
-	view := Status(t.Context(), []Source{
+	view, err := Status(t.Context(), []Source{
 		{Context: "here", Reader: c}, {Context: "away", Reader: hanging}, {Context: "broken", Failure: errors.New("no credentials")},
 	}, time.Second)
+	if err != nil {
+		t.Error(err) // one cluster was read
+	}
 	if took := time.Since(begin); took > testTime {
 		t.Errorf("took %s", took)
 	}
@@ -115,9 +119,9 @@ func TestStatusShowsTheOthersWhenOneIsAway(t *testing.T) {
 }
 
 func TestStatusOfAClusterWithoutTheKinds(t *testing.T) {
-	view := Status(t.Context(), []Source{{Context: "plain", Reader: plainCluster{}}}, testTime)
-	if !view.Healthy() || len(view.ClusterSets) != 0 {
-		t.Errorf("view is %+v", view)
+	view, err := Status(t.Context(), []Source{{Context: "plain", Reader: plainCluster{}}}, testTime)
+	if err != nil || !view.Healthy() || len(view.ClusterSets) != 0 {
+		t.Errorf("view is %+v, %v", view, err)
 	}
 }
 
@@ -129,9 +133,32 @@ func TestStatusChoosesContexts(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	_, _, err = command(t, nil, "status", "--kubeconfig", path, "--contexts", "hub,missing")
-	wantError(t, err, exit.Refused, `"missing"`, "hub, nobody")
+	wantError(t, err, exit.Usage, `"missing"`, "hub, nobody")
 	_, _, err = command(t, nil, "status", "--kubeconfig", path, "--contexts", "hub", "--all-contexts")
 	wantError(t, err, exit.Usage, "exclude")
+}
+
+// A mistyped context is the mistake of the caller, whichever flag names it; a
+// page on which nothing could be read is no success.
+func TestStatusOfNothing(t *testing.T) {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["away"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
+	config.Contexts["hub"], config.CurrentContext = &clientcmdapi.Context{Cluster: "away"}, "hub"
+	text, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := write(t, "kubeconfig", text)
+	for _, flag := range []string{"--context", "--contexts"} {
+		out, _, err := command(t, nil, "status", "--kubeconfig", path, flag, "hubb")
+		wantError(t, err, exit.Usage, `"hubb"`, `did you mean "hub"?`)
+		same(t, "", out)
+	}
+	out, _, err := command(t, nil, "status", "--kubeconfig", path)
+	wantError(t, err, exit.Failed, "no cluster could be read")
+	if !strings.Contains(out, `context "hub"`) {
+		t.Errorf("the page does not tell what is not read:\n%s", out)
+	}
 }
 
 // twoContexts adds a context that leads nowhere.
