@@ -86,7 +86,7 @@ func (r *exportRun) check(ctx context.Context) error {
 		return explain(r.what(), err)
 	}
 	if refused := services.RefuseExport(r.tuple(), service); refused != nil {
-		return refused
+		return r.sayMissingNamespace(ctx, refused, service)
 	}
 	if err := r.readCluster(ctx); err != nil {
 		return explain(r.what(), err)
@@ -96,6 +96,20 @@ func (r *exportRun) check(ctx context.Context) error {
 			errors.New("this cluster is no member of a ClusterSet"))
 	}
 	return nil
+}
+
+// sayMissingNamespace puts the reason behind the reason: where there is no
+// Namespace there can be no Service, and it is the Namespace that is mistyped.
+func (r *exportRun) sayMissingNamespace(ctx context.Context, refused *refusal.Refusal, service *corev1.Service) error {
+	if service != nil || services.OfKubernetes(r.Namespace) {
+		return refused
+	}
+	present, err := find[corev1.Namespace](ctx, r.client, client.ObjectKey{Name: r.Namespace})
+	if err == nil && present == nil { // without the right to look, the Service is all that is known
+		refused.Why = fmt.Sprintf("this cluster has no Namespace %q", r.Namespace)
+		refused.Next = "name the Namespace of the Service with -n, or choose another cluster with --context"
+	}
+	return refused
 }
 
 // readCluster finds the ID of this cluster. Who exports Services need not be

@@ -51,3 +51,12 @@ func TestLeaveOfAnotherClusterSetThanTheOneThereIs(t *testing.T) {
 	}
 	same(t, []string{"clusterset/fleeet not found"}, lines(result.Touched))
 }
+
+func TestExportFromANamespaceThatIsMissing(t *testing.T) {
+	opts := ExportOptions{Namespace: "shopp", Name: "cart"}
+	_, err := Export(t.Context(), sparse([]string{"shop"}, nil), opts)
+	wantError(t, err, exit.Refused, `"shopp/cart"`, `no Namespace "shopp"`, "-n", "MEM-SE-2")
+	opts.Namespace = "shop"
+	_, err = Export(t.Context(), sparse([]string{"shop"}, nil), opts)
+	wantError(t, err, exit.Refused, `"shop/cart"`, "does not exist", "MEM-SE-2")
+}
