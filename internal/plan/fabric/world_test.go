@@ -22,13 +22,13 @@ const area = "area"
 // world is a ClusterSet in memory: what API servers would hold, changed by the
 // plans alone. Every change is a line of out.
 type world struct {
-	t       *testing.T
-	out     strings.Builder
-	second  int64 // of the clock, which moves with every change
-	members map[string]*memberWorld
-	exports map[string]*v1alpha1.ResourceExport
-	imports map[string]*v1alpha1.ResourceImport
-	told    map[string]string // what the leader's ClusterSet says
+	t               *testing.T
+	strings.Builder       // the story so far
+	second          int64 // of the clock, which moves with every change
+	members         map[string]*memberWorld
+	exports         map[string]*v1alpha1.ResourceExport
+	imports         map[string]*v1alpha1.ResourceImport
+	told            map[string]string // what the leader's ClusterSet says
 }
 
 type memberWorld struct {
@@ -61,15 +61,15 @@ func (w *world) member(id string) *memberWorld {
 	return w.members[id]
 }
 
-func (w *world) say(format string, args ...any) { fmt.Fprintf(&w.out, "    "+format+"\n", args...) }
+func (w *world) say(format string, args ...any) { fmt.Fprintf(w, "    "+format+"\n", args...) }
 
 func (w *world) now() metav1.Time {
 	w.second++
 	return metav1.Time{Time: time.Unix(w.second, 0)}
 }
 
-// do is one line of a story: MEMBER, what happens, and words to it.
-func (w *world) do(words []string) {
+// Do is one line of a story: MEMBER, what happens, and words to it.
+func (w *world) Do(words []string) {
 	m := w.member(words[0])
 	rest := words[2:]
 	switch words[1] {
@@ -134,9 +134,9 @@ func (m *memberWorld) node(t *testing.T, name string, words []string) {
 }
 
 // settle applies all plans until none wants anything any more.
-func (w *world) settle() {
+func (w *world) Settle() {
 	for round := 0; ; round++ {
-		before := w.out.Len()
+		before := w.Len()
 		for _, id := range slices.Sorted(maps.Keys(w.members)) {
 			w.chooseGateway(w.members[id])
 			w.tellNetwork(w.members[id])
@@ -145,15 +145,15 @@ func (w *world) settle() {
 		for _, id := range slices.Sorted(maps.Keys(w.members)) {
 			w.keepNetworks(w.members[id])
 		}
-		if w.out.Len() == before {
+		if w.Len() == before {
 			break
 		}
 		if round > 10 {
-			w.t.Fatalf("the plans never end:\n%s", w.out.String())
+			w.t.Fatalf("the plans never end:\n%s", w.String())
 		}
 	}
-	if w.out.Len() > 0 && strings.HasSuffix(w.out.String(), "\n") {
-		lines := strings.Split(strings.TrimRight(w.out.String(), "\n"), "\n")
+	if w.Len() > 0 && strings.HasSuffix(w.String(), "\n") {
+		lines := strings.Split(strings.TrimRight(w.String(), "\n"), "\n")
 		if strings.HasPrefix(lines[len(lines)-1], "> ") {
 			w.say("nothing")
 		}

@@ -20,17 +20,18 @@ import (
 // world carries out what is decided: processes start when told to, end when
 // killed, and otherwise do what the story says.
 type world struct {
-	t        *testing.T
-	out      strings.Builder
-	start    time.Time
-	now      time.Time
-	pod      *corev1.Pod
-	runs     map[string]podstate.Run
-	obstacle *corev1.ContainerStateWaiting
-	pids     int
+	t               *testing.T
+	strings.Builder // the story so far
+	start           time.Time
+	now             time.Time
+	pod             *corev1.Pod
+	runs            map[string]podstate.Run
+	obstacle        *corev1.ContainerStateWaiting
+	pids            int
 }
 
-func (w *world) do(words []string) {
+// Do implements story.World.
+func (w *world) Do(words []string) {
 	verb, words := words[0], words[1:]
 	switch verb {
 	case "pod":
@@ -156,12 +157,12 @@ func (w *world) wait(text string) {
 			return
 		}
 		w.now = again
-		w.settle()
+		w.Settle()
 	}
 }
 
 // settle decides and acts until there is nothing to do, then writes the status.
-func (w *world) settle() {
+func (w *world) Settle() {
 	for range 10 {
 		plan := w.decide()
 		if len(plan.Actions) == 0 {
@@ -188,7 +189,7 @@ func (w *world) decide() podstate.Plan {
 }
 
 func (w *world) act(a podstate.Action) {
-	fmt.Fprintf(&w.out, "%s\n", strings.TrimRight(fmt.Sprintf("%s %s %s %s", w.clock(), a.Do, a.Container, a.Why), " "))
+	fmt.Fprintf(w, "%s\n", strings.TrimRight(fmt.Sprintf("%s %s %s %s", w.clock(), a.Do, a.Container, a.Why), " "))
 	run := w.runs[a.Container]
 	switch a.Do {
 	case podstate.Start:
@@ -215,7 +216,7 @@ func (w *world) print(plan podstate.Plan) {
 	if plan.Gone {
 		line += "; gone"
 	}
-	fmt.Fprintln(&w.out, line)
+	fmt.Fprintln(w, line)
 }
 
 func describe(c corev1.ContainerStatus) string {
