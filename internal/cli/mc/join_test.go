@@ -187,7 +187,7 @@ func TestJoinNeedsWhatItNames(t *testing.T) {
 func answers(t *testing.T, c client.Client, opts *JoinOptions, pulse clusterset.Pulse) {
 	t.Helper()
 	opts.Progress = func(sentence string) {
-		if !strings.Contains(sentence, "no member controller") {
+		if !strings.Contains(sentence, "until leader") {
 			return
 		}
 		var set v1alpha2.ClusterSet

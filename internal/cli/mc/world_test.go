@@ -190,7 +190,7 @@ func (w *world) failures(t *testing.T, good JoinOptions) {
 		words  []string
 	}{
 		"nobody listens":       {func(o *JoinOptions) { o.LeaderAPIServer = "https://127.0.0.1:1" }, exit.Waiting, []string{"127.0.0.1:1", "refused"}},
-		"another cluster's CA": {func(o *JoinOptions) { o.Token = tokenSecret("east-token", string(good.Token.Data["token"])) }, exit.Waiting, []string{"certificate"}},
+		"another cluster's CA": {func(o *JoinOptions) { o.Token = tokenSecret("east-token", string(good.Token.Data["token"])) }, exit.Waiting, []string{"certificate of the leader", "signed by an authority that is not trusted here", "mc create membertoken"}},
 		"a token nobody made":  {func(o *JoinOptions) { o.Token = withToken(good.Token, "invented") }, exit.Failed, []string{"does not accept the token"}},
 		"a Namespace nobody has": {func(o *JoinOptions) { o.LeaderNamespace = "nowhere"; o.Token = withToken(good.Token, "invented") },
 			exit.Failed, []string{"token"}},
