@@ -71,7 +71,7 @@ func (o MemberTokenOptions) check(ctx context.Context, c client.Client) error {
 	if err := errors.Join(checkClusterID(o.what(), o.ClusterID), o.checkName()); err != nil {
 		return err
 	}
-	next := fmt.Sprintf("name the Namespace of the leader controller with -n, or make the ClusterSet first: lockstep mc init -n %s", o.Namespace)
+	next := fmt.Sprintf("name the Namespace of the leader controller with -n, or begin there: lockstep mc deploy leadercluster -n %s, then lockstep mc init -n %s --clusterset ID --clusterid ID", o.Namespace, o.Namespace)
 	if err := needNamespace(ctx, c, o.what(), o.Namespace, next); err != nil {
 		return err
 	}
