@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -104,6 +105,7 @@ func (o MemberTokenOptions) writeSecret(secret *corev1.Secret) error {
 	}
 	named := secret.DeepCopy()
 	named.Name = o.Name // after a rotation the leader's has another
+	metav1.SetMetaDataAnnotation(&named.ObjectMeta, v1alpha1.AnnotationClusterID, o.ClusterID)
 	manifest, err := joinfile.RenderToken(named)
 	if err == nil {
 		err = o.Manifest(manifest)
