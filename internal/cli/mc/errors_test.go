@@ -46,7 +46,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// covers: CLI-5.4
+// A certificate is told by what it is, not by the words of the library.
 func TestACertificateThatIsNotTrustedHasANextStep(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
