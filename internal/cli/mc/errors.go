@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
-	"github.com/lockstep-dev/lockstep/internal/kube/certificate"
+	"github.com/lockstep-dev/lockstep/internal/kube/handshake"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
@@ -64,16 +64,16 @@ func isExplained(err error) bool {
 // certificateStep is what to do about the certificate of an API server; "" when
 // there is nothing wrong with it.
 func certificateStep(err error) string {
-	problem, found := certificate.Find(err)
+	problem, found := handshake.Find(err)
 	if !found {
 		return ""
 	}
 	switch problem.Kind {
-	case certificate.UnknownAuthority:
+	case handshake.UnknownAuthority:
 		return "take the kubeconfig of that cluster anew: its CA has changed, or another server answers at that address"
-	case certificate.OutOfTime:
+	case handshake.OutOfTime:
 		return "renew the certificate on the control plane of that cluster (where kubeadm made it: kubeadm certs renew apiserver), and see that the clock of this machine is right"
-	case certificate.OtherName:
+	case handshake.OtherName:
 		return "use an address in the kubeconfig that the certificate is for, or have it issued for this one too"
 	default:
 		return "replace the certificate of that API server"

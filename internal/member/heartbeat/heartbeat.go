@@ -20,7 +20,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
-	"github.com/lockstep-dev/lockstep/internal/kube/certificate"
+	"github.com/lockstep-dev/lockstep/internal/kube/handshake"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
@@ -246,7 +246,7 @@ func problemOf(err error, access clusterset.Access) *clusterset.Problem {
 		return &clusterset.Problem{Reason: clusterset.ReasonDisconnected, Message: fmt.Sprintf(format, args...)}
 	}
 	var transport *url.Error
-	if problem, found := certificate.Find(err); found {
+	if problem, found := handshake.Find(err); found {
 		return disconnected("the certificate of the leader at %s %s; %s", access.Server, problem.Why, certificateStep(problem.Kind))
 	}
 	switch {
@@ -268,13 +268,13 @@ func problemOf(err error, access clusterset.Access) *clusterset.Problem {
 }
 
 // certificateStep is what to do about the certificate of a leader.
-func certificateStep(kind certificate.Kind) string {
+func certificateStep(kind handshake.Kind) string {
 	switch kind {
-	case certificate.UnknownAuthority:
+	case handshake.UnknownAuthority:
 		return "when the leader has a new CA, make the token's manifest anew with \"lockstep mc create membertoken NAME -o FILE\" there and join with it again; else another server answers at that address"
-	case certificate.OutOfTime:
+	case handshake.OutOfTime:
 		return "renew it on the nodes of the leader's control plane, and see that the clocks of both clusters are right"
-	case certificate.OtherName:
+	case handshake.OtherName:
 		return "join with an address it is for, or have it issued for this one too"
 	default:
 		return "see what that API server shows"

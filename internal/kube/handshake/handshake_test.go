@@ -1,4 +1,4 @@
-package certificate_test
+package handshake_test
 
 import (
 	"crypto/ecdsa"
@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockstep-dev/lockstep/internal/kube/certificate"
+	"github.com/lockstep-dev/lockstep/internal/kube/handshake"
 )
 
 // Real handshakes: what the standard library says of each problem may change.
@@ -28,14 +28,14 @@ func TestFind(t *testing.T) {
 		from, to  time.Time
 		addresses []net.IP
 		trusted   bool
-		kind      certificate.Kind
+		kind      handshake.Kind
 		why       string
 	}{
 		"good":            {from: past, to: future, addresses: loopback, trusted: true},
-		"nobody's CA":     {past, future, loopback, false, certificate.UnknownAuthority, "is signed by an authority that is not trusted here"},
-		"expired":         {past, past.Add(year), loopback, true, certificate.OutOfTime, "is valid from 2001-02-03T04:05:06Z to 2002-02-03T04:05:06Z only"},
-		"not yet":         {future.Add(-year), future, loopback, true, certificate.OutOfTime, "is valid from 2100-01-01T00:00:00Z to 2101-01-01T00:00:00Z only"},
-		"another address": {past, future, []net.IP{net.IPv4(192, 0, 2, 1)}, true, certificate.OtherName, `is not for "127.0.0.1" but for 192.0.2.1`},
+		"nobody's CA":     {past, future, loopback, false, handshake.UnknownAuthority, "is signed by an authority that is not trusted here"},
+		"expired":         {past, past.Add(year), loopback, true, handshake.OutOfTime, "is valid from 2001-02-03T04:05:06Z to 2002-02-03T04:05:06Z only"},
+		"not yet":         {future.Add(-year), future, loopback, true, handshake.OutOfTime, "is valid from 2100-01-01T00:00:00Z to 2101-01-01T00:00:00Z only"},
+		"another address": {past, future, []net.IP{net.IPv4(192, 0, 2, 1)}, true, handshake.OtherName, `is not for "127.0.0.1" but for 192.0.2.1`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			authority, shown := issue(t, tc.from, tc.to, tc.addresses)
@@ -53,13 +53,13 @@ func TestFind(t *testing.T) {
 			if err == nil {
 				answer.Body.Close()
 			}
-			got, found := certificate.Find(err)
+			got, found := handshake.Find(err)
 			if found != (tc.kind != 0) || got.Kind != tc.kind || got.Why != tc.why {
 				t.Errorf("%v: found %v, %+v", err, found, got)
 			}
 		})
 	}
-	if got, found := certificate.Find(errors.New("x509: certificate signed by unknown authority")); found {
+	if got, found := handshake.Find(errors.New("x509: certificate signed by unknown authority")); found {
 		t.Errorf("an error was known by its wording: %+v", got)
 	}
 }

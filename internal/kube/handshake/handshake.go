@@ -1,10 +1,10 @@
-// Package certificate tells what a TLS client found wrong with the certificate of
+// Package handshake tells what a TLS client found wrong with the certificate of
 // a server.
 //
 // What it says does not change while the problem does not: the errors of
 // crypto/x509 hold the present time, which would make every condition that
 // quotes them flap.
-package certificate
+package handshake
 
 import (
 	"crypto/x509"
