@@ -62,6 +62,9 @@ func Deploy(ctx context.Context, c client.WithWatch, opts DeployOptions) (Deploy
 	if err := refuseOtherRole(ctx, c, opts.what(), opts.Role, opts.Namespace); err != nil {
 		return DeployResult{}, err
 	}
+	if err := opts.placeObjects(ctx, c, objects); err != nil {
+		return DeployResult{}, err
+	}
 	if objects, err = opts.placeNamespace(ctx, c, objects); err != nil {
 		return DeployResult{}, err
 	}

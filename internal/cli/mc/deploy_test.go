@@ -268,6 +268,25 @@ func deployFile(t *testing.T, c client.Client, hub *lab.Cluster) {
 	run(t, hub, "undeploy", "leadercluster", "-n", "elsewhere", "-f", path)
 	settles(t, c, before)
 
+	t.Run("what says of no Namespace goes where it was asked for", func(t *testing.T) {
+		path := write(t, "bare.yaml", []byte(strings.ReplaceAll(foreignManifest, ", namespace: antrea-multicluster", "")))
+		all(t, "created", outcomesOf(t, run(t, hub, "deploy", "leadercluster", "-n", "elsewhere", "-f", path, "--wait", "0", "-o", "json")))
+		get(t, c, "elsewhere", "other", &corev1.ServiceAccount{})
+		run(t, hub, "undeploy", "leadercluster", "-n", "elsewhere", "-f", path)
+		settles(t, c, before)
+	})
+	for name, bad := range map[string]struct{ add, words string }{
+		"a Namespace that nobody has": {"---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: far, namespace: far-away}}\n", `Namespace "far-away", which is neither in the file nor in this cluster`},
+		"a kind that nobody knows":    {"---\n{apiVersion: example.com/v1, kind: Odd, metadata: {name: odd}}\n", `Odd "odd"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := command(t, hub, "deploy", "leadercluster", "-n", "elsewhere", "-f", write(t, "bad.yaml", []byte(foreignManifest+bad.add)))
+			if err == nil || !strings.Contains(err.Error(), bad.words) {
+				t.Errorf("%v", err)
+			}
+			settles(t, c, before) // nothing was begun
+		})
+	}
 	for name, bad := range map[string]struct{ text, words string }{
 		"empty": {"", "no object"},
 		"HTML":  {"<html>404</html>", "document 1"},

@@ -76,7 +76,7 @@ func read(ctx context.Context, source Source) overview.Cluster {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.New("no answer in time")
 		}
-		return overview.Cluster{Context: source.Context, Failure: err.Error()}
+		return overview.Cluster{Context: source.Context, Failure: err.Error(), Next: certificateStep(err)}
 	}
 	return r.cluster
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/config"
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/cli/mc/internal/bundle"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/kube/install"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
@@ -59,6 +60,10 @@ func Undeploy(ctx context.Context, c client.WithWatch, opts UndeployOptions) ([]
 	}
 	if err := run.refuse(ctx); err != nil {
 		return nil, err
+	}
+	if opts.Manifest != nil {
+		// Of a kind that nobody knows any more there are no objects to take out.
+		_ = bundle.Place(objects, opts.Namespace, func(obj *unstructured.Unstructured) (bool, error) { return c.IsObjectNamespaced(obj) })
 	}
 	err = run.remove(ctx, objects)
 	if err != nil && ctx.Err() != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/kube/handshake"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
@@ -245,6 +246,9 @@ func problemOf(err error, access clusterset.Access) *clusterset.Problem {
 		return &clusterset.Problem{Reason: clusterset.ReasonDisconnected, Message: fmt.Sprintf(format, args...)}
 	}
 	var transport *url.Error
+	if problem, found := handshake.Find(err); found {
+		return disconnected("the certificate of the leader at %s %s; %s", access.Server, problem.Why, certificateStep(problem.Kind))
+	}
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return &clusterset.Problem{Reason: clusterset.ReasonUnauthorized, Message: fmt.Sprintf(
@@ -260,6 +264,20 @@ func problemOf(err error, access clusterset.Access) *clusterset.Problem {
 		return disconnected("the leader at %s cannot be used: %v; check its address, its certificate and the network to it", access.Server, rootCause(err))
 	default:
 		return disconnected("what listens at %s does not answer as a Kubernetes API server (%v); check the leader's address", access.Server, rootCause(err))
+	}
+}
+
+// certificateStep is what to do about the certificate of a leader.
+func certificateStep(kind handshake.Kind) string {
+	switch kind {
+	case handshake.UnknownAuthority:
+		return "when the leader has a new CA, make the token's manifest anew with \"lockstep mc create membertoken NAME -o FILE\" there and join with it again; else another server answers at that address"
+	case handshake.OutOfTime:
+		return "renew it on the nodes of the leader's control plane, and see that the clocks of both clusters are right"
+	case handshake.OtherName:
+		return "join with an address it is for, or have it issued for this one too"
+	default:
+		return "see what that API server shows"
 	}
 }
 

@@ -23,6 +23,8 @@ type Cluster struct {
 	UID types.UID
 	// Failure says why nothing could be read; "" when the cluster answered.
 	Failure string
+	// Next is what to do about the failure; "" for the usual.
+	Next string
 	// Gaps say what else could not be read, one sentence each.
 	Gaps []string
 

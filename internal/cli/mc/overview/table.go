@@ -20,6 +20,7 @@ func (v View) Write(w io.Writer, all bool) error {
 	if all {
 		out.limit = 0
 	}
+	out.failed = len(v.unread()) > 0
 	for i, set := range v.ClusterSets {
 		if i > 0 {
 			out.line("")
@@ -29,13 +30,15 @@ func (v View) Write(w io.Writer, all bool) error {
 	if len(v.ClusterSets) == 0 {
 		out.line("no ClusterSet in the clusters that were read")
 	}
-	out.problems("NOT READ", v.Problems)
+	out.problems("NOT READ", v.unread())
 	return out.tabs.Flush()
 }
 
 type writer struct {
 	tabs  *tabwriter.Writer
 	limit int
+	// failed: some context that was given could not be read.
+	failed bool
 }
 
 func (w *writer) line(text string) {
@@ -90,7 +93,33 @@ func (w *writer) clusterSet(set ClusterSet) {
 	table(w, []string{"NETWORK OF", "SERVICE CIDR", "POD CIDRS", "GATEWAY IP", "ENCRYPTED"}, withNetwork(set.Members), Member.networkCells)
 	table(w, []string{"EXPORT", "CLUSTER", "VALID", "READY", "CONFLICT"}, set.Exports, Export.cells)
 	table(w, []string{"IMPORT", "IN", "TYPE", "IP", "READY", "READY ENDPOINTS"}, set.Imports, Import.cells)
+	w.unread(set)
 	w.problems("PROBLEMS", set.Problems)
+}
+
+// unread says of whom the tables know by hearsay only, or nothing: the members
+// are known to their leader.
+func (w *writer) unread(set ClusterSet) {
+	if len(set.Unread) == 0 {
+		return
+	}
+	var who []string
+	for _, id := range set.Unread {
+		switch {
+		case id != set.Leader.ClusterID:
+			who = append(who, fmt.Sprintf("member %q", id))
+		case set.Leader.Context == "":
+			who = append(who, fmt.Sprintf("leader %q, which knows who the members are", id))
+		default:
+			who = append(who, fmt.Sprintf("%q as a member", id))
+		}
+	}
+	w.line("")
+	next := "give their contexts with --contexts A,B, or --all-contexts"
+	if w.failed {
+		next = "they may be behind what could not be read, below, else " + next
+	}
+	w.line("not read: " + strings.Join(who, ", ") + "; " + next)
 }
 
 func (w *writer) problems(title string, problems []Problem) {
