@@ -14,7 +14,8 @@ ldflags  := -X github.com/lockstep-dev/lockstep/internal/cli/version.version=$(v
             -X github.com/lockstep-dev/lockstep/internal/cli/version.commit=$(commit)
 
 # How long `make soak` kills at random, and how long it changes things without a
-# pause. All writes of the story of test/crash take about a quarter of an hour more.
+# pause. All writes of the story of test/crash take about a quarter of an hour more,
+# in three ClusterSets side by side.
 SOAK   ?= 10m
 STEADY ?= 30m
 

@@ -136,7 +136,7 @@ func run(t *testing.T, hub *lab.Cluster, args ...string) string {
 
 // TestDeployAndUndeploy is the life of both controllers in one cluster.
 //
-// covers: WK-17
+// covers: CLI-5.6, WK-17
 func TestDeployAndUndeploy(t *testing.T) {
 	c, hub := onlyHub(t)
 	awaitDefaults(t, c)

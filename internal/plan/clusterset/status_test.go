@@ -185,7 +185,9 @@ func TestLDR_MS_2_SilentMembers(t *testing.T) {
 }
 
 // What the leader judges by is when it saw a beat, never what the member's
-// clock said (WK-37).
+// clock said.
+//
+// covers: WK-37
 func TestLDR_MS_2_MemberClocksDoNotMatter(t *testing.T) {
 	w := &watcher{t: t, set: leaderSet()}
 	w.look(0)
