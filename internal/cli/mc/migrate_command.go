@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 )
 
 func newMigrateLegacy(shell *shell) *cobra.Command {
@@ -31,9 +33,11 @@ one takes the cluster ID away again.`,
 	flags.BoolVar(&opts.DeleteClaims, "delete-claims", false, "delete the kind ClusterClaim with its objects")
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "show what would be done, and do nothing")
 	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
-	command.MarkFlagsMutuallyExclusive("dry-run", "yes")
 	shell.bindOutcomes(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
+		if opts.DryRun && yes {
+			return exit.Usagef("--dry-run and --yes exclude each other: the first changes nothing")
+		}
 		opts.Progress = shell.progress()
 		opts.Confirm = func(difference string) error { return shell.ask(difference, "Change this?", yes) }
 		return runMigrateLegacy(command.Context(), shell, opts)

@@ -57,7 +57,7 @@ func (r *reading) credential(p preflight.Part, leader *rest.Config) (preflight.C
 func changed(m metav1.ObjectMeta, mark string) time.Time {
 	last := m.CreationTimestamp.Time
 	for _, f := range m.ManagedFields {
-		if f.Time != nil && f.Time.After(last) && f.Subresource == "" && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.String(), mark) {
+		if f.Time != nil && f.Time.After(last) && f.Subresource == "" && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), mark) {
 			last = f.Time.Time
 		}
 	}

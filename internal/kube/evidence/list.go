@@ -111,9 +111,12 @@ func clusterSets(ctx context.Context, r client.Reader, namespace string) ([]v1al
 	if !meta.IsNoMatchError(err) {
 		return sets, err
 	}
-	crd, unread := clusterSetCRD(ctx, r)
-	if unread != nil {
+	crd, err := clusterSetCRD(ctx, r)
+	if apierrors.IsNotFound(err) {
 		return nil, nil // nobody ever installed it
+	}
+	if err != nil {
+		return nil, err
 	}
 	return nil, fmt.Errorf("the cluster serves ClusterSet as %s, and this program knows v1alpha2; use a release of Lockstep that knows these CRDs",
 		strings.Join(servedVersions(crd), ", "))

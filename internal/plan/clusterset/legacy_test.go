@@ -27,7 +27,7 @@ func claimOf(name, value string) v1alpha2.ClusterClaim {
 	return v1alpha2.ClusterClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}, Value: value}
 }
 
-// covers: API-LEG-2, API-LEG-3, UPG-CHK-9, UPG-CHK-10, UPG-CHK-11
+// covers: API-LEG-2, API-LEG-3
 func TestPlanLegacy(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason   string
