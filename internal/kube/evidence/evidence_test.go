@@ -235,6 +235,7 @@ func trips() []trip {
 			d.Spec.Template.Spec.Containers[0].Image = "registry.example:5000/antrea/antrea-mc-controller:v2.8.0"
 		}), "REFUSE east, WARN"},
 		{"UPG-CHK-18", "an ID with a dot", planted(leader, account("dotted", "ea.st")), "FIX ea.st"},
+		{"UPG-CHK-18", "a ServiceAccount for two IDs", planted(leader, account("both", "east,west")), "FIX east,west"},
 		{"UPG-CHK-19", "one Service range in two members", planted(leader, network("east", "10.96.0.0/16"), network("west", "10.96.128.0/17")), "FIX west"},
 		{"UPG-CHK-20", "tunnels in one member only", planted(east, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "antrea-config"},
@@ -242,7 +243,7 @@ func trips() []trip {
 		}), "WARN"},
 		{"UPG-CHK-21", "a tier that no member has", func(t *testing.T, w *world) {
 			x := exportOf("", v1alpha1.KindAntreaClusterNetworkPolicy, "", "strict", "strict")
-			x.Spec.ClusterNetworkPolicy = &v1alpha1.ClusterNetworkPolicy{Tier: "secops"}
+			x.Spec.ClusterNetworkPolicy = &v1alpha1.ClusterNetworkPolicy{Tier: "secops", Priority: v1alpha1.Opaque{Raw: []byte("1")}}
 			planted(leader, x)(t, w)
 		}, "WARN east, WARN west"},
 		{"UPG-CHK-22", "an import of nothing", planted(leader, &v1alpha1.ResourceImport{
@@ -271,6 +272,7 @@ func trips() []trip {
 
 func (w *world) restoreSet(t *testing.T) {
 	w.east.put(t, memberSet("east", "fleet", w.leader.config.Host))
+	w.east.ready(t, "fleet")
 }
 
 func claimsServed(t *testing.T, w *world) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
@@ -54,6 +56,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{leader: open(t, "leader"), east: open(t, "east"), west: open(t, "west"), tokens: map[string]string{}}
+	log.SetLogger(logr.Discard()) // libraries log through one logger of the process
 	w.leader.install(t, config.Leader)
 	w.leader.put(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: area}})
 	w.leader.put(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: area, Name: v1alpha1.MemberClusterRole}, Rules: []rbacv1.PolicyRule{
@@ -61,6 +64,9 @@ func newWorld(t *testing.T) *world {
 	}})
 	w.leader.put(t, leaderSet())
 	w.leader.deploy(t, area, "leader")
+	for _, p := range []*place{w.leader, w.east, w.west} {
+		p.put(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}})
+	}
 	for _, m := range []*place{w.east, w.west} {
 		m.install(t, config.Member)
 		w.bind(t, m.name+"-token", m.name)
@@ -154,7 +160,7 @@ func (p *place) tryRemove(object client.Object) bool {
 		found.SetFinalizers(nil)
 		_ = p.Update(ctx, found)
 	}
-	_ = p.Delete(ctx, found)
+	_ = p.Delete(ctx, found, client.GracePeriodSeconds(0))
 	return false
 }
 
@@ -246,11 +252,11 @@ func (p *place) ready(t *testing.T, set string) {
 	t.Helper()
 	p.await(t, "the ClusterSet is ready", func() bool {
 		var found v1alpha2.ClusterSet
-		if p.Get(t.Context(), client.ObjectKey{Namespace: inMember, Name: set}, &found) != nil {
+		if p.Get(context.Background(), client.ObjectKey{Namespace: inMember, Name: set}, &found) != nil {
 			return false
 		}
 		found.Status.Conditions = []v1alpha1.ClusterSetCondition{{Type: v1alpha1.ClusterSetReady, Status: corev1.ConditionTrue}}
-		return p.Status().Update(t.Context(), &found) == nil
+		return p.Status().Update(context.Background(), &found) == nil
 	})
 }
 
@@ -286,7 +292,8 @@ func (p *place) pod(t *testing.T, namespace string, started time.Time) {
 	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "antrea-mc-controller-1", Labels: wireLabels},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+		// On a Node of which no agent of the lab knows, so that what the test says stands.
+		Spec: corev1.PodSpec{NodeName: "elsewhere", Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 	}
 	p.remove(t, pod)
 	p.put(t, pod)

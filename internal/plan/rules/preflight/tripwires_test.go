@@ -230,6 +230,9 @@ var tripwires = map[string][]tripwire{
 	"UPG-CHK-12": {
 		{"a-b/c meets a/b-c", exporting(serviceExportOf("west", "a-b", "c"), serviceExportOf("east", "a", "b-c")), "FIX"},
 		{"one Service of two members", exporting(serviceExport("west")), ""},
+		{"each has an import of its own", both(exporting(serviceExportOf("west", "a-b", "c"), serviceExportOf("east", "a", "b-c")), func(e *evidence) {
+			add(&e.Leader.Imports, importOf("a-b-c-service", v1alpha1.KindServiceImport, "a-b", "c"), importOf("a-b-c-12345678-service", v1alpha1.KindServiceImport, "a", "b-c"))
+		}), ""},
 	},
 	"UPG-CHK-13": {
 		{"a-b/c meets a/b-c in one member", eastExports("a-b/c", "a/b-c"), "FIX east"},
