@@ -110,7 +110,7 @@ func TestWK_6_WithAnUpstreamMemberTheWireDecides(t *testing.T) {
 	a.reconcile(t, meeting[0])
 	plan := a.reconcile(t, meeting[1])
 	equal(t, "imports of the second", len(a.of(meeting[1])), 0)
-	equal(t, "its fate", fates(plan)["east"][:1], []string{"Failure/False/ConvergeFailure"})
+	equal(t, "its fate", fates(plan)[identity.ServiceExportName("east", meeting[1])][:1], []string{"Failure/False/ConvergeFailure"})
 	a.wire = false
 	a.reconcile(t, meeting[1])
 	equal(t, "without upstream it is merged", a.of(meeting[1]), []string{identity.ServiceImportAside(meeting[1])})
