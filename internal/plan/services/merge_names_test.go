@@ -13,14 +13,14 @@ import (
 // meeting are two Services whose imports have one name on the wire.
 var meeting = []services.Tuple{{Namespace: "prod", Name: "web-api"}, {Namespace: "prod-web", Name: "api"}}
 
-// imported is a common area with its imports by name, and who exports what.
-type imported struct {
+// commonArea is a common area with its imports by name, and who exports what.
+type commonArea struct {
 	imports  map[string]*v1alpha1.ResourceImport
 	exported map[services.Tuple]bool
 	wire     bool
 }
 
-func (a *imported) observed(tuple services.Tuple) services.MergeObserved {
+func (a *commonArea) observed(tuple services.Tuple) services.MergeObserved {
 	o := services.MergeObserved{
 		Area: area, Tuple: tuple, Wire: a.wire, Peers: map[string]bool{"east": true},
 		Import: a.imports[identity.ServiceImportName(tuple)], ImportAside: a.imports[identity.ServiceImportAside(tuple)],
@@ -35,7 +35,7 @@ func (a *imported) observed(tuple services.Tuple) services.MergeObserved {
 }
 
 // reconcile is one pass of the leader. It must touch no import of another tuple.
-func (a *imported) reconcile(t interface{ Fatalf(string, ...any) }, tuple services.Tuple) services.MergePlan {
+func (a *commonArea) reconcile(t interface{ Fatalf(string, ...any) }, tuple services.Tuple) services.MergePlan {
 	plan := services.Merge(a.observed(tuple))
 	for _, change := range append([]services.Change[v1alpha1.ResourceImport]{plan.Import}, plan.Strays...) {
 		if c := change.Current; c != nil {
@@ -54,7 +54,7 @@ func (a *imported) reconcile(t interface{ Fatalf(string, ...any) }, tuple servic
 	return plan
 }
 
-func (a *imported) of(tuple services.Tuple) (names []string) {
+func (a *commonArea) of(tuple services.Tuple) (names []string) {
 	for name, ri := range a.imports {
 		if (services.Tuple{Namespace: ri.Spec.Namespace, Name: ri.Spec.Name}) == tuple {
 			names = append(names, name)
@@ -67,7 +67,7 @@ func (a *imported) of(tuple services.Tuple) (names []string) {
 // one import, which keeps its name, and nobody takes another's.
 func TestWK_6_BothSidesOfACollisionAreImported(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := &imported{imports: map[string]*v1alpha1.ResourceImport{}, exported: map[services.Tuple]bool{}}
+		a := &commonArea{imports: map[string]*v1alpha1.ResourceImport{}, exported: map[services.Tuple]bool{}}
 		last := map[services.Tuple]string{}
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
 			tuple := rapid.SampledFrom(meeting).Draw(t, "tuple")
@@ -98,7 +98,7 @@ func TestWK_6_BothSidesOfACollisionAreImported(t *testing.T) {
 
 // Where nothing meets, names are the wire's.
 func TestWK_6_NamesAreTheWiresWhereNothingMeets(t *testing.T) {
-	a := &imported{imports: map[string]*v1alpha1.ResourceImport{}, exported: map[services.Tuple]bool{meeting[0]: true}}
+	a := &commonArea{imports: map[string]*v1alpha1.ResourceImport{}, exported: map[services.Tuple]bool{meeting[0]: true}}
 	a.reconcile(t, meeting[0])
 	equal(t, "names", a.of(meeting[0]), []string{"prod-web-api-service"})
 }
@@ -106,7 +106,7 @@ func TestWK_6_NamesAreTheWiresWhereNothingMeets(t *testing.T) {
 // While an upstream member is there, the later one is refused and told why; what
 // stands aside already stays.
 func TestWK_6_WithAnUpstreamMemberTheWireDecides(t *testing.T) {
-	a := &imported{imports: map[string]*v1alpha1.ResourceImport{}, exported: map[services.Tuple]bool{meeting[0]: true, meeting[1]: true}, wire: true}
+	a := &commonArea{imports: map[string]*v1alpha1.ResourceImport{}, exported: map[services.Tuple]bool{meeting[0]: true, meeting[1]: true}, wire: true}
 	a.reconcile(t, meeting[0])
 	plan := a.reconcile(t, meeting[1])
 	equal(t, "imports of the second", len(a.of(meeting[1])), 0)
@@ -121,7 +121,7 @@ func TestWK_6_WithAnUpstreamMemberTheWireDecides(t *testing.T) {
 // A pass that does not see yet what an earlier one put aside can make the import
 // twice; the next one leaves one.
 func TestWK_6_OfTwoImportsOneStays(t *testing.T) {
-	a := &imported{imports: map[string]*v1alpha1.ResourceImport{}, exported: map[services.Tuple]bool{meeting[0]: true, meeting[1]: true}}
+	a := &commonArea{imports: map[string]*v1alpha1.ResourceImport{}, exported: map[services.Tuple]bool{meeting[0]: true, meeting[1]: true}}
 	a.reconcile(t, meeting[0])
 	a.reconcile(t, meeting[1])
 	a.exported[meeting[0]] = false
