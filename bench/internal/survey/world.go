@@ -13,12 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/bench/internal/stage"
+	"github.com/lockstep-dev/lockstep/config"
 	"github.com/lockstep-dev/lockstep/internal/cli/mc"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
@@ -45,6 +47,9 @@ type world struct {
 // make writes everything that the clusters of such a ClusterSet hold, with the
 // plan of a real member where it decides.
 func (w *world) make(ctx context.Context) error {
+	if err := w.kinds(ctx); err != nil {
+		return err
+	}
 	if err := w.create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: area}}); err != nil {
 		return err
 	}
@@ -64,6 +69,22 @@ func (w *world) make(ctx context.Context) error {
 			ObjectMeta: metav1.ObjectMeta{Namespace: area, Name: identity.ServiceImportName(types.NamespacedName{Namespace: shop, Name: serviceName(i)})},
 			Spec:       v1alpha1.ResourceImportSpec{Kind: v1alpha1.KindServiceImport, Namespace: shop, Name: serviceName(i)},
 		})
+	})
+}
+
+// kinds makes the leader's API server serve what a member's does.
+func (w *world) kinds(ctx context.Context) error {
+	crds, err := config.CRDs(config.Member)
+	if err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		if err := w.at.Create(ctx, crd); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return w.at.List(ctx, &mcsv1beta1.ServiceExportList{}) == nil && w.at.List(ctx, &v1alpha1.GatewayList{}) == nil, nil
 	})
 }
 
