@@ -11,6 +11,7 @@ import (
 	"github.com/lockstep-dev/lockstep/bench/internal/report"
 	"github.com/lockstep-dev/lockstep/bench/internal/restart"
 	"github.com/lockstep-dev/lockstep/bench/internal/share"
+	"github.com/lockstep-dev/lockstep/bench/internal/survey"
 	"github.com/lockstep-dev/lockstep/bench/internal/tour"
 )
 
@@ -78,4 +79,12 @@ func measureCrowd(ctx context.Context, on place, o options) (report.Result, erro
 
 func measureTour(ctx context.Context, on place, o options) (report.Result, error) {
 	return tour.Measure(ctx, tour.Options{Runs: o.runs, Cold: o.cold, Progress: on.progress})
+}
+
+func measureSurvey(ctx context.Context, on place, o options) (report.Result, error) {
+	options := survey.Options{Runs: o.runs, Members: 50, Exports: 100, Setting: on.setting, Progress: on.progress}
+	if o.quick {
+		options.Members, options.Exports = 3, 5
+	}
+	return survey.Measure(ctx, on.Stage, options)
 }

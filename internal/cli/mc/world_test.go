@@ -176,6 +176,7 @@ func TestMembership(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
+	t.Run("preflight", func(t *testing.T) { w.checks(t) })
 	t.Run("rotate-token", func(t *testing.T) { east.Token = w.rotates(t, east.Token) })
 	t.Run("export and unexport", func(t *testing.T) { w.exports(t) })
 	t.Run("leave", func(t *testing.T) {

@@ -39,6 +39,25 @@ func EndpointsImportName(service types.NamespacedName) string {
 	return JoinedName(service) + "-endpoints"
 }
 
+// ServiceImportAside names the import of a Service whose ServiceImportName stands
+// for another: <namespace>-<name>-<8 hex digits>-service. Who reads it goes by the
+// tuple in its spec.
+func ServiceImportAside(service types.NamespacedName) string {
+	return joinedAside(service) + "-service"
+}
+
+// EndpointsImportAside is the same for the merged endpoints.
+func EndpointsImportAside(service types.NamespacedName) string {
+	return joinedAside(service) + "-endpoints"
+}
+
+// joinedAside tells two Services that meet in JoinedName apart: the slash that is
+// hashed can be in neither part.
+func joinedAside(service types.NamespacedName) string {
+	sum := sha256.Sum256([]byte(service.String()))
+	return JoinedName(service) + "-" + hex.EncodeToString(sum[:])[:hashDigits]
+}
+
 // ClusterInfoName names the ResourceExport and the ResourceImport with the
 // network of a cluster, and the ClusterInfoImport made of it: <cluster>-clusterinfo.
 func ClusterInfoName(cluster string) string { return cluster + "-clusterinfo" }
