@@ -20,6 +20,7 @@ import (
 	"github.com/lockstep-dev/lockstep/config"
 	"github.com/lockstep-dev/lockstep/internal/kube/install"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout"
+	"github.com/lockstep-dev/lockstep/internal/plan/rollout/migration"
 )
 
 // annotationTokenOf on a member's token Secret names the ClusterSet it serves, so
@@ -76,7 +77,7 @@ func metaOf(c rollout.Change, annotations map[string]string) metav1.ObjectMeta {
 
 // carry takes a token from the leader to a member, from memory to memory.
 func (d *Driver) carry(ctx context.Context, run *v1alpha1.UpgradeRun, member Cluster, c rollout.Change) error {
-	account := accountIn(c)
+	account := migration.CarriedAccount(c)
 	token, err := d.tokenOf(ctx, account)
 	if err != nil {
 		return err

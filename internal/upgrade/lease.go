@@ -37,7 +37,7 @@ type lease struct {
 // acquire takes the Lease, of nobody or of a driver that has stopped renewing it.
 // One that is being renewed is a refusal.
 func (d *Driver) acquire(ctx context.Context) (*lease, error) {
-	l := &lease{client: d.Leader, key: client.ObjectKey{Namespace: d.Run.Namespace, Name: "lockstep-upgrade-" + d.Run.Name}, by: d.Identity}
+	l := &lease{client: d.Leader, key: client.ObjectKey{Namespace: d.Run.Namespace, Name: "lockstep-upgrader"}, by: d.Identity}
 	var seen string
 	for deadline := time.Now().Add(leaseDuration + time.Second); ; {
 		holder, mark, err := l.try(ctx, seen != "" && time.Now().After(deadline))

@@ -3,9 +3,11 @@ package migration
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/plan/rollout"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/admission"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/preflight"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
@@ -177,3 +179,9 @@ func (m *member) controllers() []preflight.Controller {
 func (m *member) upstream() bool {
 	return slices.ContainsFunc(m.controllers(), func(c preflight.Controller) bool { return c.Upstream })
 }
+
+// carried begins the field of a change that carries a token; the account follows.
+const carried = "the token of ServiceAccount "
+
+// CarriedAccount is the ServiceAccount whose token a change of a Secret carries.
+func CarriedAccount(c rollout.Change) string { return strings.TrimPrefix(c.Fields[0].To, carried) }

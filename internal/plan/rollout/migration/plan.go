@@ -111,7 +111,7 @@ func (m *member) carryStep() rollout.Step {
 	s.Rests = []string{"token " + token.Credential}
 	place, there := m.secret(m.place())
 	change := rollout.Change{Do: rollout.Create, Kind: "Secret", Lane: m.Context, Namespace: m.Namespace, Name: m.place(), Seen: place.Seen,
-		Fields: []rollout.Field{{Path: "data", To: "the token of ServiceAccount " + m.account}}}
+		Fields: []rollout.Field{{Path: "data", To: carried + m.account}}}
 	switch {
 	case !there:
 		s.Changes = append(s.Changes, change)
