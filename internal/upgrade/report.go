@@ -67,6 +67,7 @@ const historyKept = 500
 var phases = map[rollout.State]v1alpha1.UpgradePhase{
 	rollout.Ready: v1alpha1.PhaseRunning, rollout.Waiting: v1alpha1.PhaseWaiting, rollout.NeedsApproval: v1alpha1.PhaseNeedsApproval,
 	rollout.Refused: v1alpha1.PhaseRefused, rollout.Paused: v1alpha1.PhasePaused, rollout.Done: v1alpha1.PhaseDone,
+	rollout.Pending: v1alpha1.PhaseWaiting,
 }
 
 // Describe puts a decision into the status of a run.

@@ -143,7 +143,7 @@ func planDigest(steps []Step) string {
 // phase is the state that says most about the whole: what can be done, then what
 // comes by itself, then what needs somebody.
 func phase(steps []Judged) State {
-	for _, state := range []State{Ready, Paused, Waiting, Refused, NeedsApproval} {
+	for _, state := range []State{Ready, Paused, Waiting, Refused, NeedsApproval, Pending} {
 		if slices.ContainsFunc(steps, func(s Judged) bool { return s.State == state }) {
 			return state
 		}
