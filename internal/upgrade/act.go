@@ -62,7 +62,8 @@ func (d *Driver) act(ctx context.Context, run *v1alpha1.UpgradeRun, c rollout.Ch
 	case "delete RoleBinding":
 		return remove(ctx, cluster, &rbacv1.RoleBinding{}, c)
 	case "delete Deployment":
-		return remove(ctx, cluster, &appsv1.Deployment{}, c)
+		// Its Pods go with it: those that are left would not be of the new one.
+		return remove(ctx, cluster, &appsv1.Deployment{}, c, client.PropagationPolicy(metav1.DeletePropagationForeground))
 	}
 	return fmt.Errorf("this program does not know how to do that")
 }
@@ -133,7 +134,7 @@ func roleOf(lane string) config.Role {
 
 // remove deletes exactly the object that is there now, and no ServiceAccount that
 // somebody has bound since.
-func remove(ctx context.Context, cluster Cluster, obj client.Object, c rollout.Change) error {
+func remove(ctx context.Context, cluster Cluster, obj client.Object, c rollout.Change, how ...client.DeleteOption) error {
 	err := cluster.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, obj)
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -142,7 +143,7 @@ func remove(ctx context.Context, cluster Cluster, obj client.Object, c rollout.C
 		return stale("serviceaccounts", c)
 	}
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
-	return client.IgnoreNotFound(cluster.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	return client.IgnoreNotFound(cluster.Delete(ctx, obj, append(how, client.Preconditions{UID: &uid, ResourceVersion: &version})...))
 }
 
 // getAsSeen reads an object; one that is not as the plan saw it is a conflict.

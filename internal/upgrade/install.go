@@ -26,17 +26,12 @@ import (
 // configured stays: the configuration file and the number of replicas.
 func manifests(ctx context.Context, c client.Client, role config.Role, namespace, image string) ([]*unstructured.Unstructured, error) {
 	options := config.Options{Namespace: namespace, Image: image}
-	present := &corev1.ConfigMap{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: wire.ControllerConfigMap}, present)
-	if client.IgnoreNotFound(err) != nil {
+	kept, err := configured(ctx, c, role, namespace)
+	if err != nil {
 		return nil, err
 	}
-	if text := present.Data[wire.ControllerConfigKey]; text != "" {
-		kept := wire.MultiClusterConfig{}
-		if err := yaml.Unmarshal([]byte(text), &kept); err != nil {
-			return nil, fmt.Errorf("the configuration of the %s in Namespace %q cannot be read: %w", role, namespace, err)
-		}
-		options.Configure = func(c *wire.MultiClusterConfig) { *c = kept }
+	if kept != nil {
+		options.Configure = func(c *wire.MultiClusterConfig) { *c = *kept }
 	}
 	deployment, err := deploymentIn(ctx, c, namespace)
 	if err != nil {
@@ -46,6 +41,32 @@ func manifests(ctx context.Context, c client.Client, role config.Role, namespace
 		options.Replicas = ptr.Deref(deployment.Spec.Replicas, 0)
 	}
 	return config.Render(role, options)
+}
+
+// configured is the configuration file that is there; nil when there is none, or it
+// is the one of the manifests.
+func configured(ctx context.Context, c client.Client, role config.Role, namespace string) (*wire.MultiClusterConfig, error) {
+	present := &corev1.ConfigMap{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: wire.ControllerConfigMap}, present)
+	text := present.Data[wire.ControllerConfigKey]
+	if err != nil || text == "" {
+		return nil, client.IgnoreNotFound(err)
+	}
+	plain, err := config.Render(role, config.Options{Namespace: namespace})
+	if err != nil {
+		return nil, err
+	}
+	for _, obj := range plain {
+		standard, _, _ := unstructured.NestedString(obj.Object, "data", wire.ControllerConfigKey)
+		if obj.GetKind() == "ConfigMap" && standard == text {
+			return nil, nil
+		}
+	}
+	kept := &wire.MultiClusterConfig{}
+	if err := yaml.Unmarshal([]byte(text), kept); err != nil {
+		return nil, fmt.Errorf("the configuration of the %s in Namespace %q cannot be read: %w", role, namespace, err)
+	}
+	return kept, nil
 }
 
 func deploymentIn(ctx context.Context, c client.Client, namespace string) (*appsv1.Deployment, error) {
