@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout"
 	"github.com/lockstep-dev/lockstep/test/story"
@@ -73,10 +74,21 @@ func (s *tale) Do(words []string) {
 		s.without = slices.DeleteFunc(s.without, func(n string) bool { return n == name })
 	case "account":
 		s.accounts[name] = words[2]
+	case "clock":
+		s.members[name].skew, _ = time.ParseDuration(words[2])
+	case "typed": // somebody has made a Secret of that name
+		c := s.members[name]
+		c.secrets[words[2]], c.types = "nobody", map[string]string{words[2]: words[3]}
+	case "twin":
+		s.members[name].twin = words[2]
 	case "restart":
 		s.members[name].restart(s.now)
 	case "use": // somebody points a ClusterSet at another Secret
-		s.members[name].names, s.members[name].directed = words[2], s.now
+		c := s.members[name]
+		if _, there := c.secrets[words[2]]; !there { // with the token of the account of that name
+			c.secrets[words[2]], c.written[words[2]] = words[2], s.now
+		}
+		c.names, c.directed = words[2], s.now
 	default:
 		s.t.Fatalf("nobody knows how to %q", words)
 	}

@@ -1,6 +1,7 @@
 package migration_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,7 +60,9 @@ type cluster struct {
 	rebeats  int    // beats since its credential changed under it
 	touch    time.Time
 	told     string
-	lazy     bool // of ours, and has not looked at its Secret yet
+	skew     time.Duration     // of its clock
+	types    map[string]string // of Secrets that are not Opaque
+	twin     string            // the cluster it is the same as
 }
 
 func newFleet(upstream bool, names ...string) *world {
@@ -114,7 +117,7 @@ func (w *world) beat(c *cluster) {
 	if c.rebeats > 1 { // WK-4
 		return
 	}
-	c.touch, c.told = w.now, heart
+	c.touch, c.told = w.now.Add(c.skew), heart
 }
 
 func (w *world) check(c *cluster, what, credential string) {
@@ -230,7 +233,7 @@ func (w *world) announce(c *cluster) v1alpha1.MemberClusterAnnounce {
 func (w *world) observeMember(name string, c *cluster) (migration.Target, preflight.Member) {
 	target := migration.Target{Context: name, Namespace: "kube-system", Install: w.install(name, c.image)}
 	for _, secret := range slices.Sorted(maps.Keys(c.secrets)) {
-		target.Secrets = append(target.Secrets, migration.Secret{Name: secret, Type: "Opaque", Credential: "hash-" + c.secrets[secret], Ours: true})
+		target.Secrets = append(target.Secrets, migration.Secret{Name: secret, Type: cmp.Or(c.types[secret], "Opaque"), Credential: "hash-" + c.secrets[secret], Ours: true})
 	}
 	account := c.secrets[c.names]
 	credential := preflight.Credential{Secret: c.names, Namespace: area, Account: account, Written: c.written[c.names], Directed: c.directed}
@@ -240,7 +243,7 @@ func (w *world) observeMember(name string, c *cluster) (migration.Target, prefli
 	return target, preflight.Member{
 		ID: c.id, Credential: rule.Known(credential), Exported: rule.Known([]preflight.Exported(nil)), Settings: rule.Known(preflight.Settings{}),
 		Cluster: preflight.Cluster{
-			UID: types.UID("uid-" + name), Unreachable: c.away, Kubernetes: rule.Known("v1.37.2"), Legacy: rule.Known(preflight.Legacy{}),
+			UID: types.UID("uid-" + cmp.Or(c.twin, name)), Unreachable: c.away, Kubernetes: rule.Known("v1.37.2"), Legacy: rule.Known(preflight.Legacy{}),
 			ClusterSets: rule.Known([]v1alpha2.ClusterSet{setOf("kube-system", c.id, c.names)}),
 			Controllers: rule.Known([]preflight.Controller{{Role: "member", Namespace: "kube-system", Name: "antrea-mc-controller", Upstream: c.upstream, Version: versionOf(c.image), Started: []time.Time{c.started}}}),
 		},
