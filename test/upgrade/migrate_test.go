@@ -30,6 +30,8 @@ const wide = 4 * time.Minute
 // clusterOf is an administrator's access, as the driver wants it.
 func clusterOf(t testing.TB, access *rest.Config) upgrade.Cluster {
 	t.Helper()
+	access = rest.CopyConfig(access)
+	access.QPS = -1 // the API server paces the driver
 	c, err := client.NewWithWatch(access, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		t.Fatal(err)
