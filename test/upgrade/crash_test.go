@@ -266,7 +266,7 @@ func TestTheDriverIsKilledAtEachOfItsWrites(t *testing.T) {
 
 // chosen takes each write with LOCKSTEP_CRASH=all, and a few of them without.
 func chosen(n, of int) bool {
-	return os.Getenv("LOCKSTEP_CRASH") == "all" || n%max(1, of/6) == 0
+	return os.Getenv("LOCKSTEP_CRASH") == "all" || n%max(1, of/3) == 0
 }
 
 // A second driver is told who drives, and the first goes on.
