@@ -68,7 +68,6 @@ func (d *Driver) observeLeader(ctx context.Context) (preflight.Leader, []corev1.
 	l.Now = leaderTime(ctx, c)
 
 	var announces wire.MemberClusterAnnounceList
-	l.Announces = read(announces.Items, nil)
 	err := c.List(ctx, &announces, namespace)
 	l.Announces = read(announces.Items, err)
 

@@ -94,7 +94,7 @@ var Overridable = map[string]string{
 	"UPG-CHK-17": "an order of versions that nobody has tried",
 }
 
-// put up with what the run overrides.
+// tolerated tells whether the run puts up with a finding, and may.
 func (o Observed) tolerated(f rule.Finding) bool {
 	if _, ok := Overridable[f.Rule]; !ok {
 		return false
@@ -107,8 +107,8 @@ func (o Observed) tolerated(f rule.Finding) bool {
 	return false
 }
 
-// gate asks rules of the evidence. With lane everything that is about another
-// member is left out.
+// gate asks rules of the evidence; unless everywhere, only what they find about one
+// cluster counts.
 func (o Observed) gate(cluster string, everywhere bool, ids ...string) []rule.Finding {
 	var found []rule.Finding
 	for _, check := range preflight.Checks() {
@@ -137,7 +137,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// lane is a step's part of the fleet.
+// id is that of a step of this member, or of an entry of the journal about it.
 func (t Target) id(phase string) string { return phase + "/" + t.Context }
 
 func (t Target) secret(name string) (Secret, bool) {
