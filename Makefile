@@ -90,7 +90,7 @@ race: kube ## Run all tests with the race detector
 .PHONY: soak
 soak: kube ## Kill at random for SOAK (10m), at every write, and change without pause for STEADY (30m)
 	LOCKSTEP_CHAOS_FOR=$(SOAK) LOCKSTEP_SOAK_FOR=$(STEADY) go test -count=1 -timeout=24h -v ./test/chaos
-	LOCKSTEP_CRASH=all go test -count=1 -timeout=24h -v ./test/crash
+	LOCKSTEP_CRASH=all go test -count=1 -timeout=24h -v ./test/crash ./test/upgrade
 
 .PHONY: bench
 bench: kube ## Measure, and compare with the goals

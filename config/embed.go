@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed crd/multicluster.crd.antrea.io_*.yaml leader/*.yaml member/*.yaml
+//go:embed crd/multicluster.crd.antrea.io_*.yaml crd/fleet.lockstep.dev_*.yaml leader/*.yaml member/*.yaml
 var files embed.FS
 
 // Role is the part a controller plays in a ClusterSet.
@@ -79,6 +79,18 @@ func LegacyCRDs() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	return []*unstructured.Unstructured{crd}, nil
+}
+
+// FleetCRDs returns the CRDs of our own kinds about several clusters together. No
+// role installs them: whoever makes the first such object does, in the cluster
+// where it lies.
+func FleetCRDs() ([]*unstructured.Unstructured, error) {
+	crd, err := readObject("crd/fleet.lockstep.dev_upgraderuns.yaml")
+	if err != nil {
+		return nil, err
+	}
+	mark(crd)
 	return []*unstructured.Unstructured{crd}, nil
 }
 

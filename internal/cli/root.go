@@ -15,6 +15,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/cli/mc"
 	"github.com/lockstep-dev/lockstep/internal/cli/mirror"
 	"github.com/lockstep-dev/lockstep/internal/cli/run"
+	"github.com/lockstep-dev/lockstep/internal/cli/upgrade"
 	"github.com/lockstep-dev/lockstep/internal/cli/version"
 	"github.com/lockstep-dev/lockstep/internal/plan/spelling"
 )
@@ -51,6 +52,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		}},
 		{"operate", "Work with a ClusterSet:", []*cobra.Command{
 			mc.NewCommand(streams),
+			upgrade.New(streams),
 			explain.New(streams),
 		}},
 		{"pair", "Work with a primary and its standby:", []*cobra.Command{

@@ -42,10 +42,11 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Run a controller (this is what the Deployments do)",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return exit.Usagef("name a role: lockstep run leader, or lockstep run member")
+			return exit.Usagef("name a role: lockstep run leader, lockstep run member, or lockstep run upgrader")
 		},
 	}
 	cmd.AddCommand(newRole(streams, "leader", "Merge what members export; runs in the Namespace of the common area", runLeader))
+	cmd.AddCommand(newUpgrader(streams))
 	cmd.AddCommand(newRole(streams, "member", "Export to and import from the ClusterSet; runs in every member cluster", runMember))
 	return cmd
 }
@@ -153,6 +154,8 @@ func runMember(cmd *cobra.Command, o options, config *v1alpha1.MultiClusterConfi
 		Options: common, Mode: config.EndpointIPType, Network: network(config), AllowLoopback: o.allowLoopback,
 	})
 }
+
+func namespaceOfPod() string { return os.Getenv("POD_NAMESPACE") }
 
 func envBool(name string) bool {
 	value, _ := strconv.ParseBool(os.Getenv(name)) // unset and nonsense are both no

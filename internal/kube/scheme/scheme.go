@@ -13,6 +13,7 @@ import (
 	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	fleetv1alpha1 "github.com/lockstep-dev/lockstep/api/fleet/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 )
@@ -26,6 +27,7 @@ func New() *runtime.Scheme {
 	utilruntime.Must(mcsv1beta1.Install(s))
 	utilruntime.Must(v1alpha1.AddToScheme(s))
 	utilruntime.Must(v1alpha2.AddToScheme(s))
+	utilruntime.Must(fleetv1alpha1.AddToScheme(s))
 	return s
 }
 
