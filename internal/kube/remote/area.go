@@ -255,6 +255,16 @@ func (a *Area) imports(ctx context.Context, options ...client.ListOption) ([]v1a
 	return list.Items, err
 }
 
+// Loss is what the leader says of members that it does not hear.
+func (a *Area) Loss(ctx context.Context) (v1alpha1.MemberLoss, error) {
+	told := &v1alpha1.ResourceImport{}
+	err := a.facts.cache.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: v1alpha1.MemberLossImport}, told)
+	if err != nil {
+		return v1alpha1.MemberLoss{}, client.IgnoreNotFound(err)
+	}
+	return clusterset.ReadLoss(told), nil
+}
+
 // Announce is this member's announce as last seen; nil when there is none.
 func (a *Area) Announce(ctx context.Context) (*v1alpha1.MemberClusterAnnounce, error) {
 	announce := &v1alpha1.MemberClusterAnnounce{}
