@@ -127,8 +127,8 @@ func TestMEM_CS_6_AStartIsNoNews(t *testing.T) {
 // watcher plays a leader controller: it looks at the announces from time to
 // time, and forgets all but the status when it is started again.
 type watcher struct {
-	t        *testing.T
-	set      *v1alpha2.ClusterSet
+	t       *testing.T
+	set     *v1alpha2.ClusterSet
 	hearing *clusterset.Hearing
 	members []v1alpha1.MemberClusterAnnounce
 }
