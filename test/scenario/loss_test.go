@@ -243,9 +243,6 @@ func TestLDR_GC_1_ForgottenMember(t *testing.T) {
 			t.Fatalf("when it is cleaned up: %v", err)
 		}
 		west.AwaitImport(t, ns, "web", address)
-		for kind, name := range map[string]string{"ClusterSet": f.Name, "MemberClusterAnnounce": announce.Name} {
-			awaitEvent(t, f.Leader.Cluster, f.Area, kind, name, "CleanUpPending", at.UTC().Format(time.RFC3339), v1alpha1.AnnotationHoldCleanUp)
-		}
 		return at
 	}
 	hold := func(value string) {
@@ -259,6 +256,9 @@ func TestLDR_GC_1_ForgottenMember(t *testing.T) {
 		})
 	}
 	at := warned()
+	for kind, name := range map[string]string{"ClusterSet": f.Name, "MemberClusterAnnounce": identity.AnnounceName("east")} {
+		awaitEvent(t, f.Leader.Cluster, f.Area, kind, name, "CleanUpPending", at.UTC().Format(time.RFC3339), v1alpha1.AnnotationHoldCleanUp)
+	}
 	hold("true")
 	awaitStatus(t, f.Leader, "1/2 Ready=False/MembersNotReady; east Ready=False/Disconnected CleanUpPending=True/CleanUpHeld; west Ready=True/Connected")
 	fleet.Steadily(t, time.Until(at)+2*time.Second, "what it exports is kept", offers(t, west, ns, address))
@@ -281,4 +281,3 @@ func TestLDR_GC_1_ForgottenMember(t *testing.T) {
 	awaitStatus(t, east, connected)
 	east.AwaitExport(t, ns, "web", taken, metav1.ConditionTrue, mcsv1beta1.ServiceExportReasonExported)
 }
-
