@@ -55,6 +55,7 @@ func experiments() []experiment {
 		{"P4", measureWide, twoMembers},
 		{"P6", measureGrid, twoMembers},
 		{"P10", measureRestart, twoMembers},
+		{"P8", measureAbsence, twoMembers},
 		{"P5", measureCrowd, threeMembers},
 		{"B1", measureTour, noStage},
 	}
