@@ -24,6 +24,7 @@ import (
 	"github.com/lockstep-dev/lockstep/bench/internal/report"
 	"github.com/lockstep-dev/lockstep/bench/internal/stage"
 	"github.com/lockstep-dev/lockstep/bench/internal/vigil"
+	"github.com/lockstep-dev/lockstep/internal/lab"
 	"github.com/lockstep-dev/lockstep/internal/lab/relay"
 )
 
@@ -257,8 +258,8 @@ func (b *bench) deaf(ctx context.Context) (t Trial, err error) {
 		return t, err
 	}
 	t.False, err = b.watched(ctx, func() error {
-		err := b.Leader.Lab.Pause(ctx, "kube-apiserver")
-		return errors.Join(err, sleep(ctx, b.watch), b.Leader.Lab.Continue(ctx, "kube-apiserver"), sleep(ctx, b.watch), b.settle(ctx))
+		err := b.Leader.Lab.Pause(ctx, lab.APIServer)
+		return errors.Join(err, sleep(ctx, b.watch), b.Leader.Lab.Continue(ctx, lab.APIServer), sleep(ctx, b.watch), b.settle(ctx))
 	})
 	return t, err
 }

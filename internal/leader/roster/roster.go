@@ -28,7 +28,6 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/kube/metrics"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
-	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 )
 
 // Reconciler has one key, its Namespace: a common area serves one ClusterSet.
@@ -243,16 +242,6 @@ func (r *Reconciler) takeBack(ctx context.Context, cluster string) error {
 		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
-}
-
-// takeLease deletes the Lease that a member renewed.
-func (r *Reconciler) takeLease(ctx context.Context, cluster string) error {
-	lease := &coordinationv1.Lease{}
-	err := r.Uncached.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: identity.LeaseName(cluster)}, lease)
-	if err == nil {
-		_, err = apply.Change(ctx, r.Client, lease, nil)
-	}
-	return client.IgnoreNotFound(err)
 }
 
 // report writes the status of the ClusterSets (LDR-CS-2, LDR-MS-2).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -13,6 +14,7 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 )
 
 // lossChanged lets pass what is told of lost members.
@@ -66,6 +68,16 @@ func (r *Reconciler) cleanUp(ctx context.Context, seen observed, view view) erro
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// takeLease deletes the Lease that a member renewed.
+func (r *Reconciler) takeLease(ctx context.Context, cluster string) error {
+	lease := &coordinationv1.Lease{}
+	err := r.Uncached.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: identity.LeaseName(cluster)}, lease)
+	if err == nil {
+		_, err = apply.Change(ctx, r.Client, lease, nil)
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // announceCleanUps tells of clean-ups to come on the ClusterSet and on the
