@@ -56,7 +56,12 @@ func (p *page) checkSilence(row Member) (told bool) {
 			fmt.Sprintf("the leader does not hear it since %s, and the ClusterSet says %s", since, row.Lost),
 			"bring it back; or have them used all the same: "+p.lead.kubectl("annotate clusterset %s --overwrite %s=%s", p.name, v1alpha1.AnnotationOnMemberLoss, v1alpha1.LossKeep))
 	}
-	if row.CleanUpAt == nil || row.CleanUpHeld {
+	switch {
+	case row.CleanUpHeld:
+		p.problem("UPG-CHK-8", fmt.Sprintf("member %q is silent", row.ClusterID),
+			fmt.Sprintf("the leader does not hear it since %s; what it exports is kept, because its announce says so", since), p.revive(row))
+		return true
+	case row.CleanUpAt == nil:
 		return false
 	}
 	p.problem("UPG-CHK-8", fmt.Sprintf("member %q is about to lose its exports", row.ClusterID),
