@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lockstep-dev/lockstep/bench/internal/absence"
 	"github.com/lockstep-dev/lockstep/bench/internal/churn"
 	"github.com/lockstep-dev/lockstep/bench/internal/crowd"
 	"github.com/lockstep-dev/lockstep/bench/internal/flood"
@@ -64,6 +65,14 @@ func measureRestart(ctx context.Context, on place, o options) (report.Result, er
 	return restart.Measure(ctx, on.Stage, restart.Options{
 		Runs: o.runs, Imports: o.imports, Window: window, Setting: on.setting, Profiles: o.profiles(), Progress: on.progress,
 	})
+}
+
+func measureAbsence(ctx context.Context, on place, o options) (report.Result, error) {
+	options := absence.Options{Runs: o.runs, Exports: 20, Watch: 20 * time.Second, Setting: on.setting, Progress: on.progress}
+	if o.quick {
+		options.Exports = 3
+	}
+	return absence.Measure(ctx, on.Stage, options)
 }
 
 func measureCrowd(ctx context.Context, on place, o options) (report.Result, error) {

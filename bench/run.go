@@ -56,6 +56,7 @@ func experiments() []experiment {
 		{"P6", measureGrid, twoMembers},
 		{"P10", measureRestart, twoMembers},
 		{"U3", measureSurvey, twoMembers},
+		{"P8", measureAbsence, twoMembers},
 		{"P5", measureCrowd, threeMembers},
 		{"B1", measureTour, noStage},
 	}

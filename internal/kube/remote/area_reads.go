@@ -10,6 +10,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 	"github.com/lockstep-dev/lockstep/internal/plan/services"
 )
@@ -69,6 +70,16 @@ func (a *Area) imports(ctx context.Context, options ...client.ListOption) ([]v1a
 	var list v1alpha1.ResourceImportList
 	err := a.facts.cache.List(ctx, &list, append(options, client.InNamespace(a.Namespace))...)
 	return list.Items, err
+}
+
+// Loss is what the leader says of members that it does not hear.
+func (a *Area) Loss(ctx context.Context) (v1alpha1.MemberLoss, error) {
+	told := &v1alpha1.ResourceImport{}
+	err := a.facts.cache.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: v1alpha1.MemberLossImport}, told)
+	if err != nil {
+		return v1alpha1.MemberLoss{}, client.IgnoreNotFound(err)
+	}
+	return clusterset.ReadLoss(told), nil
 }
 
 // Announce is this member's announce as last seen; nil when there is none.

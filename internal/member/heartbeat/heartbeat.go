@@ -33,7 +33,9 @@ type Beater struct {
 	// clusters apart that claim one ID.
 	ClusterUID string
 	Every      time.Duration
-	Now        func() time.Time
+	// CleanUpAfter is how long the leader bears a silent member (LDR-GC-1).
+	CleanUpAfter time.Duration
+	Now          func() time.Time
 
 	member string   // ClusterSet and cluster ID that the fields below speak of
 	wrote  []string // touch-ts values this process sent: the last confirmed and later tries
@@ -112,20 +114,22 @@ func (b *Beater) exchange(ctx context.Context, area *remote.Area) error {
 	b.Link.Answer(area, answer)
 	b.Link.Update(area, func(state *remote.State) {
 		state.Pulse = clusterset.Pulse{
-			LastBeat: b.Now(), Answered: answer.Seen, Held: state.Memory.HoldSince != nil, Problem: unreadable(area),
+			LastBeat: b.Now(), Renewed: state.Pulse.Renewed, Answered: answer.Seen, Held: state.Memory.HoldSince != nil, Problem: unreadable(area),
 		}
 	})
 	return nil
 }
 
-// contact is what this beat tells. Only a leader of ours never deletes the
-// announce of a member that lives.
+// contact is what this beat tells. A leader of ours deletes the announce of a
+// member only after a day of silence, upstream's also that of one that lives.
 func (b *Beater) contact(announce *v1alpha1.MemberClusterAnnounce, answer clusterset.LeaderAnswer, revision uint64) clusterset.Contact {
 	contact := clusterset.Contact{
 		ClusterSetUID: answer.ClusterSetUID, Revision: revision, StoreAfter: clusterset.RememberAfter * b.Every,
 	}
 	if announce != nil {
 		contact.Touch = announce.Annotations[v1alpha1.AnnotationTouch]
+	} else {
+		contact.Dismissed = clusterset.Dismisses(b.Link.State().Memory, b.Now(), b.CleanUpAfter)
 	}
 	if len(b.wrote) > 0 {
 		contact.AsLeft = announce != nil && slices.Contains(b.wrote, contact.Touch)

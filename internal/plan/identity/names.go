@@ -15,6 +15,19 @@ import (
 // member-announce-from-<cluster>.
 func AnnounceName(cluster string) string { return "member-announce-from-" + cluster }
 
+// leasePrefix cannot be confused with the Leases of elections, which have the
+// bare name of a role.
+const leasePrefix = "lockstep-member-"
+
+// LeaseName names the Lease that a member of ours renews in the common area:
+// lockstep-member-<cluster>. It is no name of the wire.
+func LeaseName(cluster string) string { return leasePrefix + cluster }
+
+// LeaseOwner is the cluster that a Lease of the common area has its name from.
+func LeaseOwner(lease string) (cluster string, ok bool) {
+	return strings.CutPrefix(lease, leasePrefix)
+}
+
 // ServiceExportName names the ResourceExport with the ports of a Service:
 // <cluster>-<namespace>-<name>-service.
 func ServiceExportName(cluster string, service types.NamespacedName) string {

@@ -62,6 +62,7 @@ func (v View) WithoutBeats() View {
 		members := slices.Clone(v.ClusterSets[i].Members)
 		for j := range members {
 			members[j].Heartbeat, members[j].HeartbeatAge = nil, nil
+			members[j].Lease, members[j].LeaseAge = nil, nil
 		}
 		v.ClusterSets[i].Members = members
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -121,6 +122,10 @@ func put(t *testing.T, c *overview.Cluster, object runtime.Object) {
 		c.ClusterSets = append(c.ClusterSets, *o)
 	case *v1alpha1.MemberClusterAnnounce:
 		c.Announces = append(c.Announces, *o)
+	case *coordinationv1.Lease:
+		c.Leases = append(c.Leases, *o)
+	case *v1alpha1.ResourceImport:
+		c.Losses = append(c.Losses, *o)
 	case *v1alpha1.ResourceExport:
 		c.ResourceExports = append(c.ResourceExports, *o)
 	case *mcsv1beta1.ServiceExport:
