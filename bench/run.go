@@ -57,6 +57,8 @@ func experiments() []experiment {
 		{"P10", measureRestart, twoMembers},
 		{"P5", measureCrowd, threeMembers},
 		{"B1", measureTour, noStage},
+		{"M1", measureMirrorCopy, noStage},
+		{"M2", measureMirrorLag, noStage},
 	}
 }
 
