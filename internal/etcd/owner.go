@@ -20,6 +20,9 @@ type Ownership struct {
 	lease  clientv3.LeaseID
 }
 
+// ownTime bounds the requests with which a target is taken.
+const ownTime = 10 * time.Second
+
 // Claim is how a target is taken.
 type Claim struct {
 	// Name of who takes it. It is that of one process, or of one Pod, so an owner
@@ -37,6 +40,9 @@ type Claim struct {
 // Own takes the target if nobody has it, and keeps it until ctx ends. It is
 // false when somebody else has it, or the role has changed.
 func (c *Client) Own(ctx context.Context, claim Claim) (Ownership, bool, error) {
+	life := ctx
+	ctx, cancel := context.WithTimeout(ctx, ownTime)
+	defer cancel()
 	granted, err := c.etcd.Grant(ctx, max(1, int64(claim.Lease/time.Second)))
 	if err != nil {
 		return Ownership{}, false, fmt.Errorf("cannot get a lease from the standby's etcd: %w%s", err, nextStep(err))
@@ -56,7 +62,7 @@ func (c *Client) Own(ctx context.Context, claim Claim) (Ownership, bool, error) 
 		return Ownership{}, false, nil
 	}
 	own.Rev = answer.Header.Revision
-	renewals, err := c.etcd.KeepAlive(ctx, granted.ID)
+	renewals, err := c.etcd.KeepAlive(life, granted.ID)
 	if err != nil {
 		return Ownership{}, false, fmt.Errorf("cannot keep the lease of %q: %w", claim.Name, err)
 	}

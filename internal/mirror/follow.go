@@ -26,9 +26,9 @@ func (s *session) follow(ctx context.Context, rev int64) error {
 	s.log.Info("Start Sync update", "revision", rev)
 	group, ctx := errgroup.WithContext(ctx)
 	in, mend, drained := newInbox(rev-1), newMending(), make(chan struct{}, 1)
+	from := s.standing.Mod + 1
 	group.Go(func() error { return s.watch(ctx, in, drained) })
 	group.Go(func() error { return s.write(ctx, in, mend, drained) })
-	from := s.standing.Mod + 1
 	group.Go(func() error { return s.radar(ctx, from, mend) })
 	group.Go(func() error { return s.guard(ctx) })
 	group.Go(func() error { return s.audit(ctx, mend) })
