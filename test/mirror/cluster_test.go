@@ -113,7 +113,7 @@ func identity(t *testing.T, p *pair) map[string]string {
 		rest := strings.TrimPrefix(key, "/registry/")
 		// What its own processes renew all the time is not compared.
 		if (selection.Rules{}).Classify(key).Class == selection.Local && !strings.HasPrefix(rest, "leases/") &&
-			!strings.HasPrefix(rest, "masterleases/") && !strings.HasPrefix(rest, "events/") && !strings.HasPrefix(rest, "peerserverleases/") {
+			!strings.HasPrefix(rest, "masterleases/") && !strings.HasPrefix(rest, "minions/") && !strings.HasPrefix(rest, "events/") && !strings.HasPrefix(rest, "peerserverleases/") {
 			own[key] = string(value)
 		}
 	}

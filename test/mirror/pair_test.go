@@ -96,6 +96,11 @@ func (p *pair) start(pod string) *daemon {
 // startIn starts one that is elected in a cluster.
 func (p *pair) startIn(pod, kubeconfig string) *daemon {
 	p.t.Helper()
+	return p.startRole(pod, "mirror", kubeconfig)
+}
+
+func (p *pair) startRole(pod, role, kubeconfig string) *daemon {
+	p.t.Helper()
 	address := freeAddress(p.t)
 	program, err := os.Executable()
 	if err != nil {
@@ -103,7 +108,7 @@ func (p *pair) startIn(pod, kubeconfig string) *daemon {
 	}
 	log := filepath.Join(p.dir, pod+".log")
 	process, err := proc.Start(proc.Command{
-		Name: "mirror", Path: program, Args: []string{"run", "mirror", "--config", p.file(address), "--log-level", "debug"},
+		Name: "mirror", Path: program, Args: []string{"run", role, "--config", p.file(address), "--log-level", "debug"},
 		Env: []string{asProgram + "=1", "POD_NAME=" + pod, "POD_UID=1", "POD_IP=127.0.0.1", "KUBECONFIG=" + kubeconfig, "TMPDIR=" + p.dir}, Dir: p.dir, Log: log,
 	})
 	if err != nil {
