@@ -59,6 +59,8 @@ func experiments() []experiment {
 		{"P8", measureAbsence, twoMembers},
 		{"P5", measureCrowd, threeMembers},
 		{"B1", measureTour, noStage},
+		{"M1", measureMirrorCopy, noStage},
+		{"M2", measureMirrorLag, noStage},
 	}
 }
 

@@ -1,4 +1,6 @@
-package etcd_test
+// Package etcdtest starts real etcds for tests, each with one member and a
+// certificate for clients.
+package etcdtest
 
 import (
 	"context"
@@ -20,19 +22,19 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/proc"
 )
 
-// startTimeout bounds the start of one etcd on a machine that is busy with
+// StartTimeout bounds the start of one etcd on a machine that is busy with
 // other tests.
-const startTimeout = 2 * time.Minute
+const StartTimeout = 2 * time.Minute
 
-// server is one real etcd that asks for client certificates.
-type server struct {
-	endpoint string
-	process  *proc.Process
-	files    etcd.Files
+// Server is one real etcd that asks for client certificates.
+type Server struct {
+	Endpoint string
+	Process  *proc.Process
+	Files    etcd.Files
 }
 
-// start starts an etcd that ends with the test.
-func start(t *testing.T, flags ...string) *server {
+// Start starts an etcd that ends with the test.
+func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a real etcd, which takes seconds; run without -short")
@@ -43,15 +45,15 @@ func start(t *testing.T, flags ...string) *server {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	s := &server{endpoint: "https://" + free(t), files: certificates(t, dir)}
+	s := &Server{Endpoint: "https://" + free(t), Files: certificates(t, dir)}
 	peer := "http://" + free(t)
-	s.process, err = proc.Start(proc.Command{
+	s.Process, err = proc.Start(proc.Command{
 		Name: "etcd", Path: binaries.Etcd, Dir: dir, Log: filepath.Join(dir, "etcd.log"),
 		Args: append([]string{
 			"--name=one", "--data-dir=" + filepath.Join(dir, "data"),
-			"--listen-client-urls=" + s.endpoint, "--advertise-client-urls=" + s.endpoint,
+			"--listen-client-urls=" + s.Endpoint, "--advertise-client-urls=" + s.Endpoint,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=one=" + peer,
-			"--cert-file=" + s.files.Cert, "--key-file=" + s.files.Key, "--trusted-ca-file=" + s.files.CA, "--client-cert-auth=true",
+			"--cert-file=" + s.Files.Cert, "--key-file=" + s.Files.Key, "--trusted-ca-file=" + s.Files.CA, "--client-cert-auth=true",
 			"--log-level=warn", "--unsafe-no-fsync=true",
 		}, flags...),
 	})
@@ -59,14 +61,14 @@ func start(t *testing.T, flags ...string) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.process.Kill(); err != nil {
+		if err := s.Process.Kill(); err != nil {
 			t.Error(err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), StartTimeout)
 	defer cancel()
-	raw := s.raw(t)
-	if err := s.process.WaitReady(ctx, func(ctx context.Context) error {
+	raw := s.Raw(t)
+	if err := s.Process.WaitReady(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		_, err := raw.Get(ctx, "ready")
@@ -78,7 +80,7 @@ func start(t *testing.T, flags ...string) *server {
 }
 
 // free is an address of this machine that nobody uses now.
-func free(t *testing.T) string {
+func free(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -89,7 +91,7 @@ func free(t *testing.T) string {
 }
 
 // certificates writes an authority and one pair for server and client.
-func certificates(t *testing.T, dir string) etcd.Files {
+func certificates(t testing.TB, dir string) etcd.Files {
 	t.Helper()
 	now := time.Now()
 	authority, err := pki.NewAuthority("test", now)
@@ -112,19 +114,19 @@ func certificates(t *testing.T, dir string) etcd.Files {
 	return files
 }
 
-func (s *server) tls(t *testing.T) *tls.Config {
+func (s *Server) tls(t testing.TB) *tls.Config {
 	t.Helper()
-	config, err := s.files.Config()
+	config, err := s.Files.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return config
 }
 
-// client is ours; raw is etcd's own, to look past ours.
-func (s *server) client(t *testing.T) *etcd.Client {
+// Client is ours.
+func (s *Server) Client(t testing.TB) *etcd.Client {
 	t.Helper()
-	client, err := etcd.Open(t.Context(), etcd.Options{Endpoints: []string{s.endpoint}, TLS: s.tls(t)})
+	client, err := etcd.Open(t.Context(), etcd.Options{Endpoints: []string{s.Endpoint}, TLS: s.tls(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,9 +134,10 @@ func (s *server) client(t *testing.T) *etcd.Client {
 	return client
 }
 
-func (s *server) raw(t *testing.T) *clientv3.Client {
+// Raw is a client without anything of ours.
+func (s *Server) Raw(t testing.TB) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.endpoint}, TLS: s.tls(t), Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, TLS: s.tls(t), Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +145,8 @@ func (s *server) raw(t *testing.T) *clientv3.Client {
 	return client
 }
 
-// put writes keys one by one and returns the last revision.
-func put(t *testing.T, raw *clientv3.Client, prefix string, from, to int) int64 {
+// Put writes keys one by one and returns the last revision.
+func Put(t testing.TB, raw *clientv3.Client, prefix string, from, to int) int64 {
 	t.Helper()
 	var rev int64
 	for i := from; i < to; i++ {

@@ -1,4 +1,4 @@
-package etcd_test
+package etcdtest
 
 import (
 	"net"
@@ -6,30 +6,30 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/lockstep-dev/lockstep/internal/etcd"
 )
 
-// proxy stands between a client and a server and loses bytes on request: those
+// Proxy stands between a client and a server and loses bytes on request: those
 // of requests, or those of answers alone, which no cut of a whole link can do.
-type proxy struct {
+type Proxy struct {
 	address                   string
-	loseRequests, loseAnswers atomic.Bool
+	LoseRequests, LoseAnswers atomic.Bool
+	// Lost counts bytes.
+	Lost atomic.Int64
 
 	mu    sync.Mutex
 	conns []net.Conn
 }
 
-func newProxy(t *testing.T, target string) *proxy {
+func newProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{address: listener.Addr().String()}
+	p := &Proxy{address: listener.Addr().String()}
 	t.Cleanup(func() {
 		_ = listener.Close()
-		p.heal()
+		p.Heal()
 	})
 	go func() {
 		for {
@@ -45,15 +45,15 @@ func newProxy(t *testing.T, target string) *proxy {
 			p.mu.Lock()
 			p.conns = append(p.conns, client, server)
 			p.mu.Unlock()
-			go carry(server, client, &p.loseRequests)
-			go carry(client, server, &p.loseAnswers)
+			go p.carry(server, client, &p.LoseRequests)
+			go p.carry(client, server, &p.LoseAnswers)
 		}
 	}()
 	return p
 }
 
 // carry copies until one end closes, and drops what comes while lose is set.
-func carry(to, from net.Conn, lose *atomic.Bool) {
+func (p *Proxy) carry(to, from net.Conn, lose *atomic.Bool) {
 	defer to.Close()
 	buffer := make([]byte, 64<<10)
 	for {
@@ -62,6 +62,7 @@ func carry(to, from net.Conn, lose *atomic.Bool) {
 			return
 		}
 		if lose.Load() {
+			p.Lost.Add(int64(n))
 			continue
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
@@ -70,21 +71,21 @@ func carry(to, from net.Conn, lose *atomic.Bool) {
 	}
 }
 
-// heal carries everything again, over new connections: the old ones lack bytes.
-func (p *proxy) heal() {
+// Heal carries everything again, over new connections: the old ones lack bytes.
+func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.loseRequests.Store(false)
-	p.loseAnswers.Store(false)
+	p.LoseRequests.Store(false)
+	p.LoseAnswers.Store(false)
 	for _, c := range p.conns {
 		_ = c.Close()
 	}
 	p.conns = nil
 }
 
-func (s *server) through(t *testing.T) (*proxy, *etcd.Client) {
+// Through is a server behind a proxy.
+func (s *Server) Through(t testing.TB) (*Proxy, *Server) {
 	t.Helper()
-	p := newProxy(t, strings.TrimPrefix(s.endpoint, "https://"))
-	behind := &server{endpoint: "https://" + p.address, files: s.files}
-	return p, behind.client(t)
+	p := newProxy(t, strings.TrimPrefix(s.Endpoint, "https://"))
+	return p, &Server{Endpoint: "https://" + p.address, Files: s.Files}
 }
