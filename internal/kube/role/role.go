@@ -177,8 +177,13 @@ func Start(ctx context.Context, mgr ctrl.Manager, o Options, meter prometheus.Co
 }
 
 // ElectionName names the Lease, in the Namespace of a role, that its replicas elect
-// one of them by.
-func ElectionName(o Options) string { return "lockstep-" + o.Name }
+// one of them by; empty without an election, whatever Lease an earlier one left.
+func ElectionName(o Options) string {
+	if o.Identity == "" {
+		return ""
+	}
+	return "lockstep-" + o.Name
+}
 
 func electionLock(config *rest.Config, o Options) (resourcelock.Interface, error) {
 	// A hung request must not outlive the time there is to renew.
