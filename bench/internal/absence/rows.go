@@ -28,6 +28,7 @@ func rows(trials []Trial) (table []report.Row) {
 		add(what, "until its endpoints are withdrawn", "s", withdrawnGoal, knownWithdrawn, func(t Trial) float64 { return t.Withdrawn })
 		add(what, "from its return until all are back", "s", nil, "", func(t Trial) float64 { return t.Back })
 	}
+	add("API lost, Keep", "until the leader says so", "s", saidGoal, knownSaid, func(t Trial) float64 { return t.Said })
 	for _, what := range []string{"API lost, Keep", "leader's API server frozen"} {
 		add(what, "false withdrawals", "", noneGoal, "", func(t Trial) float64 { return float64(len(t.False)) })
 	}

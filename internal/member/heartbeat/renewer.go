@@ -29,13 +29,16 @@ type Renewer struct {
 
 	area     *remote.Area          // that the fields below speak of
 	lease    *coordinationv1.Lease // as it was written last; nil: has to be read
-	failures int                   // in a row
+	failures int                   // in a row, of one kind
+	refused  bool                  // the kind: the Lease is forbidden, or anything else stands in the way
 }
 
 const (
 	// doubtful is for how many failures in a row the beat is asked to prove at once
-	// that it is the Lease that has ended and not the member.
-	doubtful = 4
+	// that it is the Lease that has ended and not the member: the leader has to see
+	// beats alone for longer than LeaseTimeout, three periods, which the fourth may
+	// just miss.
+	doubtful = 5
 	// refusedEvery is how many periods a renewer waits that has no right to the
 	// Lease: the Role of the common area is older than Leases.
 	refusedEvery = 10
@@ -97,6 +100,9 @@ func (r *Renewer) failed(ctx context.Context, err error) time.Duration {
 	if apply.IsStale(err) { // an administrator wrote it, or deleted it
 		return r.Every / 10
 	}
+	if refused := apierrors.IsForbidden(err); refused != r.refused {
+		r.failures, r.refused = 0, refused // who comes back from an outage may find its right gone
+	}
 	r.failures++
 	if r.failures == 1 {
 		log.FromContext(ctx).Info("Lease not renewed", "leader", r.area.LeaderID, "error", err.Error())
@@ -104,7 +110,7 @@ func (r *Renewer) failed(ctx context.Context, err error) time.Duration {
 	if r.failures <= doubtful {
 		r.Link.Nudge()
 	}
-	if apierrors.IsForbidden(err) && r.failures > doubtful {
+	if r.refused && r.failures > doubtful {
 		return refusedEvery * r.Every
 	}
 	return r.Every

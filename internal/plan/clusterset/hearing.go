@@ -60,10 +60,16 @@ type Receipt struct {
 	// Renewing: signs of the Lease are expected, so silence is noticed sooner.
 	Renewing bool
 
-	renewed time.Time     // of the Lease; zero before
-	from    time.Time     // since when silence counts: At, or when the leader could hear again
-	deaf    time.Duration // of the leader until from
-	holder  string        // UID of the cluster, which the holder of the Lease has to be
+	from     moment // since when silence counts: At, or when the leader could hear again
+	alone    moment // since when touches come and no renewal does; zero after a renewal
+	returned bool   // the touch at alone ended a silence
+	holder   string // UID of the cluster, which the holder of the Lease has to be
+}
+
+// moment is a point in the time in which the leader can hear.
+type moment struct {
+	at   time.Time
+	deaf time.Duration // of the leader until then
 }
 
 // Hearing is what one process of the leader has heard, and for how long it could
@@ -98,7 +104,7 @@ func (h *Hearing) Itself(now time.Time) {
 	if deaf > h.deaf {
 		for cluster, receipt := range h.receipts {
 			if !h.Silent(cluster, now) {
-				receipt.from, receipt.deaf = now, deaf
+				receipt.from = moment{now, deaf}
 				h.receipts[cluster] = receipt
 			}
 		}
@@ -114,13 +120,17 @@ func (h *Hearing) Deaf(now time.Time) time.Duration {
 	return h.deaf + max(0, now.Sub(h.itself)-itselfEvery)
 }
 
+// heardSince is for how long since then the leader could hear.
+func (h *Hearing) heardSince(then moment, now time.Time) time.Duration {
+	return now.Sub(then.at) - (h.Deaf(now) - then.deaf)
+}
+
 // Receipts returns a copy; nil before the first look.
 func (h *Hearing) Receipts() Receipts { return maps.Clone(h.receipts) }
 
 // Silence is for how long nothing was heard of a member while it could have been.
 func (h *Hearing) Silence(cluster string, now time.Time) time.Duration {
-	receipt := h.receipts[cluster]
-	return now.Sub(receipt.from) - (h.Deaf(now) - receipt.deaf)
+	return h.heardSince(h.receipts[cluster].from, now)
 }
 
 // Silent tells whether the silence is longer than signs of life may be apart.
@@ -143,17 +153,32 @@ func (h *Hearing) Look(announces []v1alpha1.MemberClusterAnnounce, now time.Time
 		touch := string(a.UID) + a.Annotations[v1alpha1.AnnotationTouch]
 		receipt, known := h.receipts[a.ClusterID]
 		if !known || receipt.Touch != touch {
-			// Beats without renewals in between: the Lease has ended, not the member.
-			receipt.Renewing = receipt.Renewing && now.Sub(receipt.renewed) <= h.Periods.LeaseTimeout
-			receipt.Touch, receipt.At, receipt.from, receipt.deaf = touch, now, now, h.Deaf(now)
+			h.touched(&receipt, h.Silent(a.ClusterID, now), now)
+			receipt.Touch, receipt.At, receipt.from = touch, now, moment{now, h.Deaf(now)}
 			if known || h.receipts != nil {
 				receipt.Heard, receipt.Touched = true, now
 			}
 		}
-		receipt.holder = a.Annotations[v1alpha1.AnnotationClusterUID]
+		if holder := a.Annotations[v1alpha1.AnnotationClusterUID]; holder != receipt.holder {
+			receipt.holder, receipt.Renewing = holder, false // another cluster, or one whose renewals would not count
+		}
 		after[a.ClusterID] = receipt
 	}
 	h.receipts = after
+}
+
+// touched decides whether renewals are still expected of a member that beats.
+// Beats that come alone for as long as renewals may be missing tell that the Lease
+// has ended and not the member. One that was silent returns by a beat and renews a
+// moment later, so it has that time anew; but once only, or a member that never
+// renews again would seem lost before each of its beats.
+func (h *Hearing) touched(receipt *Receipt, wasSilent bool, now time.Time) {
+	switch {
+	case receipt.alone == moment{} || wasSilent && !receipt.returned:
+		receipt.alone, receipt.returned = moment{now, h.Deaf(now)}, wasSilent
+	case h.heardSince(receipt.alone, now) > h.Periods.LeaseTimeout:
+		receipt.Renewing = false
+	}
 }
 
 // Renewed notes a Lease as it was seen now, and tells whether that is news: a
@@ -175,8 +200,9 @@ func (h *Hearing) Renewed(lease *coordinationv1.Lease, now time.Time) (news bool
 		return false
 	}
 	news = !receipt.Heard || h.Silent(cluster, now)
-	receipt.At, receipt.from, receipt.renewed, receipt.deaf = now, now, now, h.Deaf(now)
+	receipt.At, receipt.from = now, moment{now, h.Deaf(now)}
 	receipt.Heard, receipt.Renewing = true, true
+	receipt.alone, receipt.returned = moment{}, false
 	h.receipts[cluster] = receipt
 	return news
 }

@@ -31,6 +31,7 @@ type fleetWorld struct {
 
 	said     map[string]string // last said, by subject
 	cleaned  []string
+	missed   []*fleetMember // that were cleaned up in the moment of their return
 	revision int
 }
 
@@ -39,8 +40,12 @@ type fleetMember struct {
 	lease    *coordinationv1.Lease // nil for upstream's
 	dead     bool
 	cutLease bool // its renewals alone are refused
+	refusals int  // of them, in a row
 	joined   time.Time
 }
+
+// refusalsTold is how many refused renewals a member answers with a beat at once.
+const refusalsTold = 5
 
 func newFleetWorld() *fleetWorld {
 	w := &fleetWorld{now: noon, set: leaderSet(), said: map[string]string{}, periods: periods}
@@ -125,7 +130,7 @@ func (w *fleetWorld) join(id string, ours bool) {
 // returns: a member that was cleaned up announces itself anew.
 func (w *fleetWorld) returns(id string) {
 	if m := w.member(id); m != nil {
-		m.dead, m.cutLease = false, false
+		m.dead, m.cutLease, m.refusals = false, false, 0
 		return
 	}
 	w.join(id, true)
@@ -149,15 +154,27 @@ func every(period time.Duration, since, now time.Time) bool { return now.Sub(sin
 
 // second is what a second brings.
 func (w *fleetWorld) second() {
+	for _, m := range w.missed { // it finds its announce gone and writes another one
+		if id := m.announce.ClusterID; w.member(id) == nil {
+			w.join(id, m.lease != nil)
+		}
+	}
+	w.missed = nil
 	for _, m := range w.members {
 		if m.dead || w.down {
 			continue
 		}
-		if every(periods.BeatEvery, m.joined, w.now) {
-			metav1.SetMetaDataAnnotation(&m.announce.ObjectMeta, v1alpha1.AnnotationTouch, w.now.Format(time.RFC3339))
+		beats := every(periods.BeatEvery, m.joined, w.now)
+		if m.lease != nil && every(periods.LeaseEvery, m.joined, w.now) {
+			if m.cutLease {
+				m.refusals++
+				beats = beats || m.refusals <= refusalsTold
+			} else {
+				m.renew(w)
+			}
 		}
-		if m.lease != nil && !m.cutLease && every(periods.LeaseEvery, m.joined, w.now) {
-			m.renew(w)
+		if beats {
+			metav1.SetMetaDataAnnotation(&m.announce.ObjectMeta, v1alpha1.AnnotationTouch, w.now.Format(time.RFC3339))
 		}
 	}
 	if w.frozen {
@@ -202,6 +219,9 @@ func (w *fleetWorld) look() {
 		if silences[id].Due {
 			w.members = slices.DeleteFunc(w.members, func(other *fleetMember) bool { return other == m })
 			w.cleaned = append(w.cleaned, id)
+			if !m.dead {
+				w.missed = append(w.missed, m)
+			}
 			w.tell("event", id+" Warning "+clusterset.CleanedUp(id, silences[id]).Reason)
 		}
 	}
