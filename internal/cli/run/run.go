@@ -43,7 +43,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Run a controller (this is what the Deployments do)",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return exit.Usagef("name a role: lockstep run leader, member, upgrader, mirror, or mirror-monitor")
+			return exit.Usagef("name a role: lockstep run leader, lockstep run member, lockstep run upgrader, lockstep run mirror, or lockstep run mirror-monitor")
 		},
 	}
 	cmd.AddCommand(newRole(streams, "leader", "Merge what members export; runs in the Namespace of the common area", runLeader))
