@@ -82,7 +82,7 @@ func TestBadConnections(t *testing.T) {
 		},
 		"another authority": {
 			secret: secret("ca.crt", west.Config.CAData),
-			reason: clusterset.ReasonDisconnected, says: []string{"unknown authority", "check", "certificate"},
+			reason: clusterset.ReasonDisconnected, says: []string{"signed by an authority that is not trusted here", "create membertoken", "another server answers"},
 		},
 		"an authority that is no certificate": {
 			secret: secret("ca.crt", []byte("nonsense")),
