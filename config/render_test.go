@@ -69,12 +69,18 @@ func TestRenderUsesTheNamesOfTheWire(t *testing.T) {
 		Leader: {
 			"Namespace /antrea-multicluster",
 			"ServiceAccount antrea-multicluster/antrea-mc-controller",
+			"ClusterRole /antrea-multicluster-antrea-mc-controller-webhook-role",
+			"ClusterRoleBinding /antrea-multicluster-antrea-mc-controller-webhook-rolebinding",
 			"Role antrea-multicluster/antrea-mc-controller-role",
 			"Role antrea-multicluster/antrea-mc-member-cluster-role",
 			"RoleBinding antrea-multicluster/antrea-mc-controller-rolebinding",
 			"ConfigMap antrea-multicluster/antrea-mc-controller-config",
+			"Secret antrea-multicluster/antrea-mc-webhook-certificate",
+			"Service antrea-multicluster/antrea-mc-webhook-service",
 			"PodDisruptionBudget antrea-multicluster/antrea-mc-controller",
 			"Deployment antrea-multicluster/antrea-mc-controller",
+			"MutatingWebhookConfiguration /antrea-multicluster-antrea-mc-mutating-webhook-configuration",
+			"ValidatingWebhookConfiguration /antrea-multicluster-antrea-mc-validating-webhook-configuration",
 		},
 		// kube-system is neither made nor, on removal, deleted.
 		Member: {
@@ -84,8 +90,11 @@ func TestRenderUsesTheNamesOfTheWire(t *testing.T) {
 			"Role kube-system/antrea-mc-controller-role",
 			"RoleBinding kube-system/antrea-mc-controller-rolebinding",
 			"ConfigMap kube-system/antrea-mc-controller-config",
+			"Secret kube-system/antrea-mc-webhook-certificate",
+			"Service kube-system/antrea-mc-webhook-service",
 			"PodDisruptionBudget kube-system/antrea-mc-controller",
 			"Deployment kube-system/antrea-mc-controller",
+			"ValidatingWebhookConfiguration /antrea-mc-validating-webhook-configuration",
 		},
 	}
 	for role, want := range cases {

@@ -34,6 +34,7 @@ var reasons = []Entry{
 	reason("NoMembers", "ClusterSet Ready", "No cluster has joined yet.", "join one: lockstep mc join"),
 	reason("NoReadyCluster", "ClusterSet Ready", "No member is connected.", "check the network and the controllers of the members"),
 	reason("MembersNotReady", "ClusterSet Ready", "Some members are not connected; the message names them.", "check their controllers and networks"),
+	reason("UnboundCredentialTrusted", "ClusterSet", "An export was written with a credential that is bound to no cluster ID; the configuration of the leader allows that.", "give that member a token of its own, and take admission.trustUnboundCredentials out of the configuration"),
 	reason("WithdrawFailed", "ClusterSet", "The exports of a former cluster ID may remain at the leader.", "delete the announce of the former ID there"),
 
 	reason("Valid", "ServiceExport Valid", "The Service can be exported.", ""),
