@@ -55,7 +55,7 @@ func newArena(t *testing.T, env []string, tune func(config.Role, *config.Options
 	l := labtest.Start(t, labtest.Options{Images: map[string][]string{"lockstep": {binary}}, Env: env})
 	a := &arena{Fleet: fleet.Deploy(t, l, set, tune), clients: map[string]client.Client{}}
 	a.clients[administrator] = a.Leader.Client
-	for _, id := range []string{east, "west", north, dashed} {
+	for _, id := range []string{east, "west", north} {
 		a.clients[id] = a.member(t, id)
 	}
 	return a
@@ -104,6 +104,7 @@ func (a *arena) account(t *testing.T, namespace, name string, annotations map[st
 func (a *arena) strangers(t *testing.T) {
 	t.Helper()
 	a.Leader.Put(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tools"}})
+	a.clients[dashed] = a.member(t, dashed) // not before west has announced itself: it could not any more
 	a.clients[unbound] = a.account(t, area, "antrea-mc-member-access-sa", nil)
 	a.clients[elsewhere] = a.account(t, "tools", "deployer", map[string]string{v1alpha1.AnnotationClusterID: "west"})
 	a.clients[empty] = a.account(t, area, "empty", map[string]string{v1alpha1.AnnotationClusterID: ""})
