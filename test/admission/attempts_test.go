@@ -153,7 +153,7 @@ func announces() []attempt {
 		changed(others, "another's announce: keep it alive", "ADM-MCA-6", changes, func(m *mca) {
 			metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.AnnotationTouch, "2030-01-02T03:04:05Z")
 		}),
-		changed(others, "another's announce: take it over", "ADM-MCA-6", changes[:3], func(m *mca) { m.ClusterID = east }),
+		changed(others, "another's announce: take it over", "ADM-MCA-12", changes[:3], func(m *mca) { m.ClusterID = east }),
 		changed(others, "another's announce: delete it", "ADM-MCA-6", []way{remove}, func(*mca) {}),
 	}
 }
