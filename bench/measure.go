@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lockstep-dev/lockstep/bench/internal/absence"
 	"github.com/lockstep-dev/lockstep/bench/internal/churn"
 	"github.com/lockstep-dev/lockstep/bench/internal/crowd"
 	"github.com/lockstep-dev/lockstep/bench/internal/flood"
@@ -11,6 +12,7 @@ import (
 	"github.com/lockstep-dev/lockstep/bench/internal/report"
 	"github.com/lockstep-dev/lockstep/bench/internal/restart"
 	"github.com/lockstep-dev/lockstep/bench/internal/share"
+	"github.com/lockstep-dev/lockstep/bench/internal/survey"
 	"github.com/lockstep-dev/lockstep/bench/internal/tour"
 )
 
@@ -65,6 +67,14 @@ func measureRestart(ctx context.Context, on place, o options) (report.Result, er
 	})
 }
 
+func measureAbsence(ctx context.Context, on place, o options) (report.Result, error) {
+	options := absence.Options{Runs: o.runs, Exports: 20, Watch: 20 * time.Second, Setting: on.setting, Progress: on.progress}
+	if o.quick {
+		options.Exports = 3
+	}
+	return absence.Measure(ctx, on.Stage, options)
+}
+
 func measureCrowd(ctx context.Context, on place, o options) (report.Result, error) {
 	options := crowd.Options{
 		Runs: o.runs, Sizes: []int{10, 50, 200}, Exports: 2, Trips: 100, Rest: 20 * time.Second,
@@ -78,4 +88,12 @@ func measureCrowd(ctx context.Context, on place, o options) (report.Result, erro
 
 func measureTour(ctx context.Context, on place, o options) (report.Result, error) {
 	return tour.Measure(ctx, tour.Options{Runs: o.runs, Cold: o.cold, Progress: on.progress})
+}
+
+func measureSurvey(ctx context.Context, on place, o options) (report.Result, error) {
+	options := survey.Options{Runs: o.runs, Members: 50, Exports: 100, Setting: on.setting, Progress: on.progress}
+	if o.quick {
+		options.Members, options.Exports = 3, 5
+	}
+	return survey.Measure(ctx, on.Stage, options)
 }

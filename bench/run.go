@@ -55,8 +55,12 @@ func experiments() []experiment {
 		{"P4", measureWide, twoMembers},
 		{"P6", measureGrid, twoMembers},
 		{"P10", measureRestart, twoMembers},
+		{"U3", measureSurvey, twoMembers},
+		{"P8", measureAbsence, twoMembers},
 		{"P5", measureCrowd, threeMembers},
 		{"B1", measureTour, noStage},
+		{"M1", measureMirrorCopy, noStage},
+		{"M2", measureMirrorLag, noStage},
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed crd/multicluster.crd.antrea.io_*.yaml leader/*.yaml member/*.yaml
+//go:embed crd/multicluster.crd.antrea.io_*.yaml crd/fleet.lockstep.dev_*.yaml leader/*.yaml member/*.yaml admission/leader/*.yaml admission/member/*.yaml
 var files embed.FS
 
 // Role is the part a controller plays in a ClusterSet.
@@ -82,26 +82,45 @@ func LegacyCRDs() ([]*unstructured.Unstructured, error) {
 	return []*unstructured.Unstructured{crd}, nil
 }
 
-// kustomization lists the files of a folder for kustomize; it is no object.
-const kustomization = "kustomization.yaml"
-
-// manifests returns the files of a role, in no particular order.
-func manifests(role Role) (map[string][]byte, error) {
-	if _, ok := wireCRDs[role]; !ok {
-		return nil, unknownRole(role)
-	}
-	entries, err := fs.ReadDir(files, string(role))
+// FleetCRDs returns the CRDs of our own kinds about several clusters together. No
+// role installs them: whoever makes the first such object does, in the cluster
+// where it lies.
+func FleetCRDs() ([]*unstructured.Unstructured, error) {
+	crd, err := readObject("crd/fleet.lockstep.dev_upgraderuns.yaml")
 	if err != nil {
 		return nil, err
 	}
+	mark(crd)
+	return []*unstructured.Unstructured{crd}, nil
+}
+
+// kustomization lists the files of a folder for kustomize; it is no object.
+const kustomization = "kustomization.yaml"
+
+// manifests returns the files of a role, with or without its webhook
+// configurations, in no particular order.
+func manifests(role Role, admission bool) (map[string][]byte, error) {
+	if _, ok := wireCRDs[role]; !ok {
+		return nil, unknownRole(role)
+	}
+	dirs := []string{string(role)}
+	if admission {
+		dirs = append(dirs, path.Join("admission", string(role)))
+	}
 	texts := map[string][]byte{}
-	for _, entry := range entries {
-		if entry.Name() == kustomization {
-			continue
-		}
-		name := path.Join(string(role), entry.Name())
-		if texts[name], err = files.ReadFile(name); err != nil {
+	for _, dir := range dirs {
+		entries, err := fs.ReadDir(files, dir)
+		if err != nil {
 			return nil, err
+		}
+		for _, entry := range entries {
+			if entry.Name() == kustomization {
+				continue
+			}
+			name := path.Join(dir, entry.Name())
+			if texts[name], err = files.ReadFile(name); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return texts, nil

@@ -48,6 +48,9 @@ type Options struct {
 	// Configure changes the configuration file of the controller. Nil keeps
 	// that of the manifests.
 	Configure func(*v1alpha1.MultiClusterConfig)
+	// Admission installs the webhook configurations as well: from then on the API
+	// server asks the controller about writes. Its replicas can answer in any case.
+	Admission bool
 	// Verbose makes the controller log what only a developer wants to know as well.
 	Verbose bool
 	// Pod changes whatever else is to differ about the Pods of the controller:
@@ -62,7 +65,7 @@ type Options struct {
 // its role's default Namespace end in that Namespace, so that two
 // installations in one cluster never share a binding.
 func Render(role Role, options Options) ([]*unstructured.Unstructured, error) {
-	texts, err := manifests(role)
+	texts, err := manifests(role, options.Admission)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // logging are the places whose logs operators read. The lab has a log of its own.
-var logging = []string{"internal/kube", "internal/leader", "internal/member", "internal/cli/run"}
+var logging = []string{"internal/kube", "internal/leader", "internal/member", "internal/mirror", "internal/cli/run"}
 
 // pairsFrom is where keys begin among the arguments of a call that logs.
 var pairsFrom = map[string]int{"Info": 1, "Error": 2, "WithValues": 0}

@@ -72,7 +72,16 @@ func TestExitCodesAndMessages(t *testing.T) {
 			nil, []string{"lab", "dwon"}, exit.Usage, "error: unknown command \"dwon\" for \"lockstep lab\"; did you mean \"down\"?\n",
 		},
 		"an unknown flag": {
-			nil, []string{"version", "--verbos"}, exit.Usage, "error: unknown flag: --verbos\n",
+			nil, []string{"version", "--verbos"}, exit.Usage, "error: unknown flag: --verbos; see lockstep version --help\n",
+		},
+		"a flag that was mistyped": {
+			nil, []string{"mc", "join", "--cluster-set", "fleet"}, exit.Usage, "error: unknown flag: --cluster-set; did you mean --clusterset?\n",
+		},
+		"a flag of all commands that was mistyped": {
+			nil, []string{"mc", "join", "--kube-config", "x"}, exit.Usage, "error: unknown flag: --kube-config; did you mean --kubeconfig?\n",
+		},
+		"a letter that is no flag": {
+			nil, []string{"version", "-x"}, exit.Usage, "error: unknown shorthand flag: 'x' in -x; see lockstep version --help\n",
 		},
 		"an argument too many": {
 			nil, []string{"version", "please"}, exit.Usage, "error: unknown command \"please\" for \"lockstep version\"\n",
@@ -111,7 +120,7 @@ func TestErrorsAsJSON(t *testing.T) {
 		},
 		"even when the flags cannot be parsed": {
 			[]string{"fail", "--nedeed=x", "-ojson"},
-			exit.Report{What: "unknown flag: --nedeed", Code: exit.Usage},
+			exit.Report{What: "unknown flag: --nedeed", Next: "did you mean --needed?", Code: exit.Usage},
 		},
 	}
 	for name, c := range cases {

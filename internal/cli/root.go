@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/lockstep-dev/lockstep/internal/cli/demo"
@@ -11,7 +15,9 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/cli/mc"
 	"github.com/lockstep-dev/lockstep/internal/cli/mirror"
 	"github.com/lockstep-dev/lockstep/internal/cli/run"
+	"github.com/lockstep-dev/lockstep/internal/cli/upgrade"
 	"github.com/lockstep-dev/lockstep/internal/cli/version"
+	"github.com/lockstep-dev/lockstep/internal/plan/spelling"
 )
 
 const long = `Lockstep joins Kubernetes clusters into one ClusterSet and shares Services among them.
@@ -46,6 +52,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		}},
 		{"operate", "Work with a ClusterSet:", []*cobra.Command{
 			mc.NewCommand(streams),
+			upgrade.New(streams),
 			explain.New(streams),
 		}},
 		{"pair", "Work with a primary and its standby:", []*cobra.Command{
@@ -72,7 +79,28 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 
 	refuseUnknownCommands(root)
+	root.SetFlagErrorFunc(explainFlag) // all commands below inherit it
 	return root
+}
+
+// explainFlag adds to a flag that does not exist the one that was probably meant.
+// Flags that are hidden are those of others; they say themselves what replaces them.
+func explainFlag(command *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var names []string
+	command.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, flag.Name)
+		}
+	})
+	next := fmt.Sprintf("see %s --help", command.CommandPath())
+	if near := spelling.Nearest(unknown.GetSpecifiedName(), names); near != "" && unknown.GetSpecifiedShortnames() == "" {
+		next = fmt.Sprintf("did you mean --%s?", near)
+	}
+	return &exit.Error{Code: exit.Usage, Cause: err, Next: next}
 }
 
 // refuseUnknownCommands makes each command that only holds others refuse an

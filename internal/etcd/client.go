@@ -17,6 +17,9 @@ type Options struct {
 	Endpoints []string
 	// TLS is nil for http endpoints.
 	TLS *tls.Config
+	// Username and Password are for an etcd with authentication by password;
+	// empty where a client certificate says who asks.
+	Username, Password string
 	// DialTimeout bounds the first connection; 0 means 5 s.
 	DialTimeout time.Duration
 }
@@ -44,6 +47,8 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		Context:              ctx,
 		Endpoints:            o.Endpoints,
 		TLS:                  o.TLS,
+		Username:             o.Username,
+		Password:             o.Password,
 		DialTimeout:          o.DialTimeout,
 		DialKeepAliveTime:    keepAlive,
 		DialKeepAliveTimeout: keepAliveTimeout,

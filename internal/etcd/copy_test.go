@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lockstep-dev/lockstep/internal/etcd"
+	"github.com/lockstep-dev/lockstep/internal/lab/etcdtest"
 	"github.com/lockstep-dev/lockstep/internal/plan/replica"
 	"github.com/lockstep-dev/lockstep/internal/plan/replica/selection"
 )
@@ -102,7 +103,7 @@ func (c *copier) must(txn replica.Txn, err error) {
 // follow applies the watch until a revision of the source is here.
 func (c *copier) follow(rev int64) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), startTimeout)
+	ctx, cancel := context.WithTimeout(c.t.Context(), etcdtest.StartTimeout)
 	defer cancel()
 	errDone := errors.New("done")
 	queue := replica.Start(c.standing.Checkpoint)
@@ -151,20 +152,20 @@ func (c *copier) verdict() replica.Verdict {
 //
 // covers: M-1, M-2, M-3, D-11
 func TestCopyFollowAndCompare(t *testing.T) {
-	primary, standby := start(t), start(t, "--max-txn-ops=16")
-	source, target := primary.raw(t), standby.raw(t)
-	put(t, source, keys, 0, 200)
-	put(t, source, "/registry/leases/shop/", 0, 10)
-	put(t, source, "compact_rev_", 0, 1)
-	put(t, target, keys, 900, 910)                   // surplus
-	put(t, target, "/registry/leases/shop/", 50, 60) // the standby's own
+	primary, standby := etcdtest.Start(t), etcdtest.Start(t, "--max-txn-ops=16")
+	source, target := primary.Raw(t), standby.Raw(t)
+	etcdtest.Put(t, source, keys, 0, 200)
+	etcdtest.Put(t, source, "/registry/leases/shop/", 0, 10)
+	etcdtest.Put(t, source, "compact_rev_", 0, 1)
+	etcdtest.Put(t, target, keys, 900, 910)                   // surplus
+	etcdtest.Put(t, target, "/registry/leases/shop/", 50, 60) // the standby's own
 
-	c := &copier{t: t, from: primary.client(t), to: standby.client(t), limits: replica.Limits{Ops: 16, Bytes: replica.DefaultLimits.Bytes}}
+	c := &copier{t: t, from: primary.Client(t), to: standby.Client(t), limits: replica.Limits{Ops: 16, Bytes: replica.DefaultLimits.Bytes}}
 	c.standing = own(t, c.to)
 	if written, deleted := c.copy(0); written != 200 || deleted != 10 {
 		t.Errorf("%d written, %d deleted; want 200 and 10", written, deleted)
 	}
-	put(t, source, keys, 200, 210)
+	etcdtest.Put(t, source, keys, 200, 210)
 	if v := c.verdict(); !v.Consistent || v.Keys != 200 {
 		t.Errorf("while the primary goes on, the copy at the cut is %+v", v)
 	}
@@ -172,13 +173,13 @@ func TestCopyFollowAndCompare(t *testing.T) {
 	if _, err := source.Delete(t.Context(), keys+"000", clientv3.WithPrefix()); err != nil { // ten keys, one revision
 		t.Fatal(err)
 	}
-	c.follow(put(t, source, keys, 50, 60))
+	c.follow(etcdtest.Put(t, source, keys, 50, 60))
 	if v := c.verdict(); !v.Consistent || v.Keys != 200 {
 		t.Errorf("after the watch the copy is %+v", v)
 	}
 
 	since := c.standing.Checkpoint.Rev
-	put(t, source, keys, 300, 305)
+	etcdtest.Put(t, source, keys, 300, 305)
 	if _, err := source.Delete(t.Context(), keys+"0100"); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func TestCopyFollowAndCompare(t *testing.T) {
 	if _, err := target.Delete(t.Context(), keys+"0023"); err != nil {
 		t.Fatal(err)
 	}
-	c.follow(put(t, source, keys, 310, 311))
+	c.follow(etcdtest.Put(t, source, keys, 310, 311))
 	v := c.verdict()
 	if v.Missed != 1 || v.Keys != 205 {
 		t.Fatalf("a key that was taken away is told as %+v", v)

@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lockstep-dev/lockstep/internal/etcd"
+	"github.com/lockstep-dev/lockstep/internal/lab/etcdtest"
 	"github.com/lockstep-dev/lockstep/internal/plan/replica"
 	"github.com/lockstep-dev/lockstep/internal/plan/replica/selection"
 )
@@ -21,7 +22,7 @@ const keys = "/registry/configmaps/shop/"
 // own takes the target and begins a copy, so that transactions have a fence.
 func own(t *testing.T, client *etcd.Client) replica.Standing {
 	t.Helper()
-	own, taken, err := client.Own(t.Context(), "test", time.Hour)
+	own, taken, err := client.Own(t.Context(), etcd.Claim{Name: "test", Lease: time.Hour})
 	if err != nil || !taken {
 		t.Fatalf("nobody else is here, and the target was not taken: %v", err)
 	}
@@ -69,8 +70,8 @@ func steady(t *testing.T, client *etcd.Client, rev int64) replica.Standing {
 //
 // covers: M-2
 func TestLimitsAreLearnt(t *testing.T) {
-	server := start(t, "--max-txn-ops=16", "--max-request-bytes=65536")
-	client := server.client(t)
+	server := etcdtest.Start(t, "--max-txn-ops=16", "--max-request-bytes=65536")
+	client := server.Client(t)
 	if n, err := client.LearnOps(t.Context()); err != nil || n != 16 {
 		t.Errorf("learnt %d operations (%v), the server takes 16", n, err)
 	}
@@ -128,9 +129,9 @@ func TestLimitsAreLearnt(t *testing.T) {
 //
 // covers: M-3
 func TestCompactionIsNoticed(t *testing.T) {
-	server := start(t)
-	client, raw := server.client(t), server.raw(t)
-	last := put(t, raw, keys, 0, 20)
+	server := etcdtest.Start(t)
+	client, raw := server.Client(t), server.Raw(t)
+	last := etcdtest.Put(t, raw, keys, 0, 20)
 	if _, err := raw.Compact(t.Context(), last-5); err != nil {
 		t.Fatal(err)
 	}
@@ -166,17 +167,18 @@ func TestCompactionIsNoticed(t *testing.T) {
 //
 // covers: M-2
 func TestLostAnswerIsSettledByTheCheckpoint(t *testing.T) {
-	server := start(t)
-	raw := server.raw(t)
-	link, client := server.through(t)
+	server := etcdtest.Start(t)
+	raw := server.Raw(t)
+	link, behind := server.Through(t)
+	client := behind.Client(t)
 	s := steady(t, client, 10)
 	for _, c := range []struct {
 		name     string
 		lose     *atomic.Bool
 		happened bool
 	}{
-		{"the answer is lost", &link.loseAnswers, true},
-		{"the request is lost", &link.loseRequests, false},
+		{"the answer is lost", &link.LoseAnswers, true},
+		{"the request is lost", &link.LoseRequests, false},
 	} {
 		key, rev := keys+strings.ReplaceAll(c.name, " ", "-"), s.Checkpoint.Rev+1
 		queue := replica.Queue{Changes: []replica.Change{{Rev: rev, Ops: []replica.Op{{Key: key, Value: []byte("v")}}}}, Through: rev}
@@ -198,7 +200,7 @@ func TestLostAnswerIsSettledByTheCheckpoint(t *testing.T) {
 		if err != nil || outcome.Unknown == nil {
 			t.Fatalf("%s: got %+v, %v; want that nobody knows", c.name, outcome, err)
 		}
-		link.heal()
+		link.Heal()
 		if s, err = s.Settle(answered(t, client)); err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +225,7 @@ func TestLostAnswerIsSettledByTheCheckpoint(t *testing.T) {
 // connection while it breaks is lost, and reads may be repeated.
 func answered(t *testing.T, client *etcd.Client) replica.Standing {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), etcdtest.StartTimeout)
 	defer cancel()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
@@ -242,10 +244,10 @@ func answered(t *testing.T, client *etcd.Client) replica.Standing {
 
 // A deposed owner writes nothing, and finds out by what it tried.
 func TestDeposedOwnerWritesNothing(t *testing.T) {
-	server := start(t)
-	client, raw := server.client(t), server.raw(t)
+	server := etcdtest.Start(t)
+	client, raw := server.Client(t), server.Raw(t)
 	s := steady(t, client, 10)
-	if _, taken, err := client.Own(t.Context(), "another", time.Hour); err != nil || taken {
+	if _, taken, err := client.Own(t.Context(), etcd.Claim{Name: "another", Lease: time.Hour}); err != nil || taken {
 		t.Fatalf("a second owner was let in: %v", err)
 	}
 	if _, err := raw.Delete(t.Context(), etcd.OwnerKey); err != nil { // as a promotion does
@@ -267,9 +269,9 @@ func TestDeposedOwnerWritesNothing(t *testing.T) {
 // A watch delivers whole revisions with what was deleted, and on an idle server
 // how far it is.
 func TestWatchDeliversWholeRevisionsAndProgress(t *testing.T) {
-	server := start(t)
-	client, raw := server.client(t), server.raw(t)
-	first := put(t, raw, keys, 0, 1)
+	server := etcdtest.Start(t)
+	client, raw := server.Client(t), server.Raw(t)
+	first := etcdtest.Put(t, raw, keys, 0, 1)
 	puts := []clientv3.Op{clientv3.OpDelete(keys + "0000")}
 	for i := range 100 {
 		puts = append(puts, clientv3.OpPut(fmt.Sprintf("%s%04d", keys, 100+i), strings.Repeat("x", 10<<10)))
@@ -277,8 +279,8 @@ func TestWatchDeliversWholeRevisionsAndProgress(t *testing.T) {
 	if _, err := raw.Txn(t.Context()).Then(puts...).Commit(); err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := put(t, raw, "/elsewhere/", 0, 3)
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	elsewhere := etcdtest.Put(t, raw, "/elsewhere/", 0, 3)
+	ctx, cancel := context.WithTimeout(t.Context(), etcdtest.StartTimeout)
 	defer cancel()
 	errDone := errors.New("done")
 	queue := replica.Queue{Through: first}
@@ -302,16 +304,16 @@ func TestWatchDeliversWholeRevisionsAndProgress(t *testing.T) {
 
 // Pages of one read are of one revision, however often the keys change meanwhile.
 func TestReadIsOfOneRevision(t *testing.T) {
-	server := start(t)
-	client, raw := server.client(t), server.raw(t)
-	pinned := put(t, raw, keys, 0, 300)
+	server := etcdtest.Start(t)
+	client, raw := server.Client(t), server.Raw(t)
+	pinned := etcdtest.Put(t, raw, keys, 0, 300)
 	n := 0
 	for kv, err := range client.Read(t.Context(), etcd.Range{Prefix: keys}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n++; n == 1 {
-			put(t, raw, keys, 200, 310)
+			etcdtest.Put(t, raw, keys, 200, 310)
 		}
 		if kv.Mod > pinned {
 			t.Fatalf("%s is of revision %d, and the read began at %d", kv.Key, kv.Mod, pinned)

@@ -118,9 +118,20 @@ func failed(err error) (Outcome, error) {
 		// etcd sees it.
 		return Outcome{Rejected: replica.TooLarge}, nil
 	case isKnown && certain[known.Code()]:
-		return Outcome{}, fmt.Errorf("cannot write into the standby's etcd: %w", err)
+		return Outcome{}, fmt.Errorf("cannot write into the standby's etcd: %w%s", err, nextStep(err))
 	}
 	return Outcome{Unknown: err}, nil
+}
+
+// nextStep is what to do about an error that a person has to mend.
+func nextStep(err error) string {
+	switch {
+	case errors.Is(err, rpctypes.ErrNoSpace):
+		return "; its quota is used up: compact and defragment it, or raise --quota-backend-bytes, then disarm the alarm (etcdctl alarm disarm); the mirror goes on by itself"
+	case errors.Is(err, rpctypes.ErrPermissionDenied):
+		return "; grant its user read and write below the prefix of Kubernetes and below /lockstep/mirror/"
+	}
+	return ""
 }
 
 // certain are the codes with which etcd answers before it proposes anything.

@@ -24,7 +24,12 @@ const mostUnanswered = 10
 // WatchFrom says what to watch.
 type WatchFrom struct {
 	Prefix string
-	Rev    int64 // the first revision to deliver
+	// End makes it a range from Prefix to before End; empty means all keys that
+	// begin with Prefix.
+	End string
+	// NoPrevious leaves out what values were before.
+	NoPrevious bool
+	Rev        int64 // the first revision to deliver
 	// Progress is how often an idle server is asked how far it is; 0 means each
 	// second. That is what makes the lag of a quiet primary a number.
 	Progress time.Duration
@@ -43,8 +48,7 @@ func (c *Client) Watch(ctx context.Context, w WatchFrom, deliver func(replica.Ba
 	if w.Progress == 0 {
 		w.Progress = time.Second
 	}
-	responses := c.etcd.Watch(ctx, w.Prefix, clientv3.WithPrefix(), clientv3.WithRev(w.Rev),
-		clientv3.WithPrevKV(), clientv3.WithProgressNotify(), clientv3.WithFragment(), clientv3.WithCreatedNotify())
+	responses := c.etcd.Watch(ctx, w.Prefix, w.options()...)
 	tick := time.NewTicker(w.Progress)
 	defer tick.Stop()
 	unanswered := 0
@@ -70,6 +74,19 @@ func (c *Client) Watch(ctx context.Context, w WatchFrom, deliver func(replica.Ba
 			}
 		}
 	}
+}
+
+func (w WatchFrom) options() []clientv3.OpOption {
+	options := []clientv3.OpOption{clientv3.WithRev(w.Rev), clientv3.WithProgressNotify(), clientv3.WithFragment(), clientv3.WithCreatedNotify()}
+	if w.End == "" {
+		options = append(options, clientv3.WithPrefix())
+	} else {
+		options = append(options, clientv3.WithRange(w.End))
+	}
+	if !w.NoPrevious {
+		options = append(options, clientv3.WithPrevKV())
+	}
+	return options
 }
 
 func watchError(ctx context.Context, w WatchFrom, response clientv3.WatchResponse, open bool) error {

@@ -26,6 +26,17 @@ type Options struct {
 	// Policy is how strictly requests to the common area are judged; the zero value
 	// is the strict one, without administrators.
 	Policy rules.Policy
+	// CleanUpAfter is how long a member has to be silent before what it exports is
+	// deleted, which is announced half that time before; zero means a day.
+	CleanUpAfter time.Duration
+}
+
+func (o Options) periods() clusterset.Periods {
+	periods := clusterset.NewPeriods(o.Scale)
+	if o.CleanUpAfter != 0 {
+		periods.CleanUpAfter, periods.Warning = o.CleanUpAfter, o.CleanUpAfter/2
+	}
+	return periods
 }
 
 // Run is the leader controller; it returns when ctx ends or leadership is lost.
@@ -62,7 +73,7 @@ func assemble(ctx context.Context, server *rest.Config, options Options, meter *
 		(&roster.Reconciler{
 			Client: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lockstep-leader"),
 			Namespace: options.Namespace, ClaimsServed: claims, Merged: merger.Merged, Conflicts: networks.Conflicts, NetworkChanged: clusterinfo.Imports(), Meter: meter,
-			Timeout: options.Scale(clusterset.BeatTimeout), LookAgain: options.Scale(5 * time.Second), Now: options.Now,
+			Periods: options.periods(), Election: role.ElectionName(options.Options), LookAgain: options.Scale(5 * time.Second), Now: options.Now,
 		}).SetupWithManager(mgr, options.One()),
 		merger.SetupWithManager(mgr, options.Controller()),
 		networks.SetupWithManager(mgr, options.Controller()),

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,14 @@ type Options struct {
 	Network Network
 	// AllowLoopback accepts a leader on this machine itself; for labs.
 	AllowLoopback bool
+	// CleanUpAfter is how long the leader bears a silent member; zero means a day.
+	CleanUpAfter time.Duration
+}
+
+func (o Options) periods() clusterset.Periods {
+	periods := clusterset.NewPeriods(o.Scale)
+	periods.CleanUpAfter = cmp.Or(o.CleanUpAfter, periods.CleanUpAfter)
+	return periods
 }
 
 // Network of a member, as far as it is not found out.
@@ -96,8 +105,10 @@ func assemble(ctx context.Context, server *rest.Config, options Options, meter *
 	})
 	meter.Link = link
 	meter.Read(mgr)
-	beater := &heartbeat.Beater{Link: link, ClusterUID: uid, Every: options.Scale(clusterset.HeartbeatEvery), Now: options.Now}
-	for _, runnable := range []interface{ Start(context.Context) error }{link, beater} {
+	periods := options.periods()
+	beater := &heartbeat.Beater{Link: link, ClusterUID: uid, Every: periods.BeatEvery, CleanUpAfter: periods.CleanUpAfter, Now: options.Now}
+	renewer := &heartbeat.Renewer{Link: link, ClusterUID: uid, Every: periods.LeaseEvery, Timeout: periods.LeaseTimeout, Now: options.Now}
+	for _, runnable := range []interface{ Start(context.Context) error }{link, beater, renewer} {
 		if err := mgr.Add(runnable); err != nil {
 			return nil, err
 		}
@@ -130,7 +141,8 @@ func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string,
 			LookAgain: options.Scale(30 * time.Second), Now: options.Now,
 		}).SetupWithManager(mgr, options.Controller()),
 		(&importer.Reconciler{
-			Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Families: families, Link: link, Events: recorder, Now: options.Now, Meter: meter,
+			Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Families: families, Link: link, Events: recorder,
+			Sight: options.periods().Sight, LookAgain: options.periods().LeaseEvery, Now: options.Now, Meter: meter,
 		}).SetupWithManager(mgr, options.Controller()),
 		(&gateway.Reconciler{
 			Local: mgr.GetClient(), Events: recorder, Namespace: options.Namespace,

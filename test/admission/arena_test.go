@@ -7,12 +7,14 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -46,14 +48,14 @@ type arena struct {
 	clients map[string]client.Client
 }
 
-func newArena(t *testing.T, env []string, tune func(config.Role, *config.Options)) *arena {
+func newArena(t *testing.T, env ...string) *arena {
 	t.Helper()
 	binary, err := fleet.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := labtest.Start(t, labtest.Options{Images: map[string][]string{"lockstep": {binary}}, Env: env})
-	a := &arena{Fleet: fleet.Deploy(t, l, set, tune), clients: map[string]client.Client{}}
+	a := &arena{Fleet: fleet.Deploy(t, l, set, func(_ config.Role, o *config.Options) { o.Admission = true }), clients: map[string]client.Client{}}
 	a.clients[administrator] = a.Leader.Client
 	for _, id := range []string{east, "west", north} {
 		a.clients[id] = a.member(t, id)
@@ -120,7 +122,7 @@ func (a *arena) settle(t *testing.T, ids ...string) {
 	for i, id := range ids {
 		c := a.clients[id]
 		objects := []client.Object{
-			announce(id), serviceExport(id, "cart"), endpointsExport(id, "cart"), labels(id), slice(id, "cart"), network(id, i+20),
+			announce(id), serviceExport(id, "cart"), endpointsExport(id, "cart"), labels(id), slice(id, "cart"), network(id, i+20), lease(id),
 		}
 		for _, object := range objects {
 			// Until the leader's replicas serve, and its role binding is known.
@@ -210,6 +212,14 @@ func slice(id, name string) *discoveryv1.EndpointSlice {
 		},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.96.7.7"}}},
+	}
+}
+
+// lease is the sign of life of a member of ours.
+func lease(id string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: area, Name: identity.LeaseName(id)},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To(id), LeaseDurationSeconds: ptr.To(int32(9))},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,9 +22,9 @@ import (
 // No credential of a member changes or hides what is another's, by any way of
 // writing. docs/security.md lists what is tried, and what is answered.
 //
-// covers: WK-7, WK-9, WK-32, WK-36
+// covers: ADM-LS-1, WK-7, WK-9, WK-32, WK-36
 func TestAttempts(t *testing.T) {
-	a := newArena(t, nil, nil)
+	a := newArena(t)
 	a.settle(t, east, "west")
 	a.strangers(t)
 	before := a.belongings(t, "west")
@@ -124,7 +125,8 @@ func (a *arena) belongings(t *testing.T, id string) map[string]any {
 	var exports v1alpha1.ResourceExportList
 	var announces v1alpha1.MemberClusterAnnounceList
 	var slices discoveryv1.EndpointSliceList
-	for _, list := range []client.ObjectList{&exports, &announces, &slices} {
+	var leases coordinationv1.LeaseList
+	for _, list := range []client.ObjectList{&exports, &announces, &slices, &leases} {
 		if err := a.Leader.List(t.Context(), list, client.InNamespace(area)); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +149,12 @@ func (a *arena) belongings(t *testing.T, id string) map[string]any {
 			found[s.Name] = []any{s.UID, s.Labels, s.Annotations, s.Finalizers, s.OwnerReferences, s.DeletionTimestamp, s.Endpoints}
 		}
 	}
-	if len(found) < 6 {
+	for _, l := range leases.Items {
+		if l.Name == lease(id).Name {
+			found["Lease "+l.Name] = []any{l.UID, l.Labels, l.Finalizers, l.OwnerReferences, l.DeletionTimestamp, l.Spec}
+		}
+	}
+	if len(found) < 7 {
 		t.Fatalf("west has only %d objects", len(found))
 	}
 	return found

@@ -1,9 +1,11 @@
 package admission_test
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -33,6 +35,7 @@ type (
 	rex = v1alpha1.ResourceExport
 	mca = v1alpha1.MemberClusterAnnounce
 	eps = discoveryv1.EndpointSlice
+	lse = coordinationv1.Lease
 )
 
 // wrong makes a new export that is wrong in one point.
@@ -178,6 +181,29 @@ func publications() []attempt {
 	}
 }
 
+// signs of life, and the Lease by which the leader's replicas elect one.
+func leases() []attempt {
+	fresh := func(by, what string, of string) attempt {
+		return attempt{what: "Lease: " + what, by: by, ways: anew, answer: "ADM-LS-1", forge: func() client.Object { return lease(of) }}
+	}
+	others, election := lease("west"), &lse{ObjectMeta: metav1.ObjectMeta{Namespace: area, Name: "lockstep-leader"}}
+	take := func(l *lse) { l.Spec.HolderIdentity = ptr.To(east) }
+	renew := func(l *lse) { l.Spec.RenewTime = ptr.To(metav1.NowMicro()) }
+	return []attempt{
+		fresh(east, "of a cluster that is not there yet", "harbor"),
+		fresh(east, "of one whose ID continues its own", east+"-2"),
+		fresh(unbound, "of any cluster", "harbor"),
+		fresh(elsewhere, "of any cluster", "harbor"),
+		fresh(empty, "of no cluster", ""),
+		changed(others, "another's Lease: keep it alive", "ADM-LS-1", changes, renew),
+		changed(others, "another's Lease: take it over", "ADM-LS-1", changes, take),
+		changed(others, "another's Lease: delete it", noRight, []way{remove}, func(*lse) {}),
+		changed(election, "the Lease of the leader's election: take it", "ADM-LS-1", changes, take),
+		as(unbound, changed(election, "the Lease of the leader's election: take it", "ADM-LS-1", changes, take)),
+		changed(election, "the Lease of the leader's election: delete it", noRight, []way{remove}, func(*lse) {}),
+	}
+}
+
 // strangers are credentials that no cluster is bound to.
 func strangers() []attempt {
 	one := func(by, what, answer string, object func() client.Object) attempt {
@@ -215,7 +241,7 @@ func strangers() []attempt {
 // everything is what the page lists and the test tries.
 func everything() []attempt {
 	var all []attempt
-	for _, list := range [][]attempt{newExports(), changedExports(), announces(), publications(), strangers(), rights()} {
+	for _, list := range [][]attempt{newExports(), changedExports(), announces(), publications(), leases(), strangers(), rights()} {
 		all = append(all, list...)
 	}
 	return all

@@ -153,7 +153,7 @@ func (h *hammer) moves(t *testing.T, after string) {
 //
 // covers: WK-26, WK-64
 func TestNoWriteSlipsThroughARestart(t *testing.T) {
-	a := newArena(t, nil, nil)
+	a := newArena(t)
 	a.settle(t, east, "west")
 	before := a.belongings(t, "west")
 	h := &hammer{arena: a}
@@ -232,7 +232,7 @@ func (a *arena) rollOut(t *testing.T) {
 //
 // covers: WK-26
 func TestWK_26_CertificatesRotateWhileRunning(t *testing.T) {
-	a := newArena(t, []string{"LOCKSTEP_CERTIFICATE_LIFE=" + life.String()}, nil)
+	a := newArena(t, "LOCKSTEP_CERTIFICATE_LIFE="+life.String())
 	a.settle(t, east, "west")
 	h := &hammer{arena: a}
 	stop := h.start(t)

@@ -27,7 +27,8 @@ type world struct {
 	members   []*fleet.Controller
 	exporters []*fleet.Controller
 	wanted    map[string]map[string]*wish // by Service, then cluster
-	changes   int
+	changes   int                         // that were taken
+	took      time.Duration               // all of them
 }
 
 // wish is one cluster's Service as its user wants it.
@@ -76,35 +77,55 @@ func (w *world) addresses(cluster, n int) []string {
 	return slices.Compact(list)
 }
 
-// churn changes what is not steady, ten times a second, until ctx ends.
+// churn changes what is not steady, perSecond times a second, until ctx ends. What
+// a slow moment left out is made up for.
 func (w *world) churn(ctx context.Context, t *testing.T) {
 	names := slices.Sorted(maps.Keys(w.wanted))[steady:]
-	tick := time.NewTicker(100 * time.Millisecond)
+	begin := time.Now()
+	tick := time.NewTicker(time.Second / perSecond)
 	defer tick.Stop()
-	for {
+	for begun := 0; ; {
 		select {
 		case <-ctx.Done():
-			t.Logf("%d changes", w.changes)
+			w.took = time.Since(begin)
+			t.Logf("%d changes, %.1f a second", w.changes, w.rate())
 			return
 		case <-tick.C:
 		}
-		service := names[w.random.IntN(len(names))]
-		k := w.random.IntN(len(w.exporters))
-		wanted, ok := w.wanted[service][w.exporters[k].ID]
-		if !ok {
-			continue
+		for ; begun < int(time.Since(begin).Seconds()*perSecond) && ctx.Err() == nil; begun++ {
+			service, m, wanted := w.pick(names)
+			w.alter(wanted, m)
+			// A write that fails because something was just killed is made up for by settle.
+			if err := w.write(ctx, w.exporters[m], service, wanted); err == nil {
+				w.changes++
+			}
 		}
-		switch w.random.IntN(4) {
-		case 0:
-			wanted.exported = !wanted.exported
-		case 1:
-			wanted.port = []int32{80, 81}[w.random.IntN(2)]
-		default:
-			wanted.addresses = w.addresses(k, w.random.IntN(5))
+	}
+}
+
+// rate is how many changes were made a second.
+func (w *world) rate() float64 { return float64(w.changes) / max(w.took.Seconds(), 1) }
+
+// pick draws a Service and one of the exporters that have it.
+func (w *world) pick(names []string) (service string, exporter int, wanted *wish) {
+	for wanted == nil {
+		service, exporter = names[w.random.IntN(len(names))], w.random.IntN(len(w.exporters))
+		wanted = w.wanted[service][w.exporters[exporter].ID]
+	}
+	return service, exporter, wanted
+}
+
+// alter a wish into another.
+func (w *world) alter(wanted *wish, exporter int) {
+	switch w.random.IntN(4) {
+	case 0:
+		wanted.exported = !wanted.exported
+	case 1:
+		wanted.port = 80 + 81 - wanted.port
+	default:
+		for before := wanted.addresses; slices.Equal(wanted.addresses, before); {
+			wanted.addresses = w.addresses(exporter, w.random.IntN(5))
 		}
-		w.changes++
-		// A write that fails because something was just killed is made up for by settle.
-		_ = w.write(ctx, w.exporters[k], service, wanted)
 	}
 }
 

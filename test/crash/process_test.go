@@ -52,8 +52,29 @@ type process struct {
 
 // life is a process from one start to the next.
 type life struct {
-	end  context.CancelFunc
-	dead bool
+	end   context.CancelFunc
+	dead  bool
+	holds bool // it wrote its lease
+	beats int  // announces that said the same as the one before
+}
+
+// sign is what a process shows at some moment.
+type sign struct {
+	life   *life
+	holds  bool
+	writes int // that were counted since arm
+	beats  int // of this life
+}
+
+// sign of a process now.
+func (p *process) sign() sign {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := sign{life: p.life, writes: len(p.writes)}
+	if p.life != nil {
+		s.holds, s.beats = p.life.holds && !p.life.dead, p.life.beats
+	}
+	return s
 }
 
 // arm counts from nothing again, and kills at a point.
@@ -133,7 +154,13 @@ func (p *process) pass(l *life, request *http.Request, body []byte) (last bool, 
 	if l.dead {
 		return false, errDead
 	}
+	if request.Method != http.MethodGet && strings.Contains(request.URL.Path, "/leases") {
+		l.holds = true
+	}
 	if !p.counts(request, body) {
+		if request.Method == http.MethodPut && strings.Contains(request.URL.Path, "/memberclusterannounces/") {
+			l.beats++
+		}
 		return false, nil
 	}
 	write := request.Method + " " + request.URL.Path
@@ -166,6 +193,9 @@ func (p *process) counts(request *http.Request, body []byte) bool {
 	}
 	text := fleet.WithoutTicks(string(body))
 	repeated := p.put[path] == text
+	if p.put == nil { // before the first arm
+		p.put = map[string]string{}
+	}
 	p.put[path] = text
 	return !repeated
 }

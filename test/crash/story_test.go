@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/test/scenario/fleet"
@@ -44,6 +45,15 @@ var story = []chapter{
 		w.east.AwaitReady(t)
 		w.west.AwaitReady(t)
 	}},
+	{"each has a gateway", func(t *testing.T, w *world) {
+		w.east.Node(t, "e1", "192.0.2.11")
+		w.west.Node(t, "w1", "192.0.2.21")
+	}, func(t *testing.T, w *world) {
+		w.networks = map[string]types.UID{
+			"west": w.knows(t, w.west, "east", "192.0.2.11"),
+			"east": w.knows(t, w.east, "west", "192.0.2.21"),
+		}
+	}},
 	{"exports are created", func(t *testing.T, w *world) {
 		w.offer(t, w.east, steadyEast, http80, "10.60.1.1", "10.60.1.2")
 		w.offer(t, w.west, steadyWest, http80, "10.60.2.1", "10.60.2.2")
@@ -53,6 +63,15 @@ var story = []chapter{
 		w.imported(t, w.east, steadyWest, ready{"west": {"10.60.2.1", "10.60.2.2"}})
 		w.imported(t, w.west, web, ready{"east": {w.ip(t, web)}})
 		w.watch(t)
+	}},
+	{"a gateway fails", func(t *testing.T, w *world) {
+		w.east.Node(t, "e2", "192.0.2.12")
+		w.fail(t, w.east, "e1")
+	}, func(t *testing.T, w *world) {
+		w.east.AwaitGateway(t, "e2")
+		if uid := w.knows(t, w.west, "east", "192.0.2.12"); uid != w.networks["west"] {
+			t.Error("what west knows of the network of east went and came")
+		}
 	}},
 	{"an export changes", func(t *testing.T, w *world) {
 		w.ports(t, w.east, web, twoPorts)
@@ -89,12 +108,22 @@ var story = []chapter{
 		w.west.AwaitNoImport(t, w.namespace, web)
 		w.quiet(t)
 	}},
+	{"the last gateway fails", func(t *testing.T, w *world) {
+		w.fail(t, w.east, "e2")
+	}, func(t *testing.T, w *world) {
+		w.east.AwaitGateway(t, "")
+		w.forgot(t, w.west, "east")
+		if uid := w.knows(t, w.east, "west", "192.0.2.21"); uid != w.networks["east"] {
+			t.Error("what east knows of the network of west went and came")
+		}
+	}},
 	{"a member leaves", func(t *testing.T, w *world) {
 		w.release(w.east, steadyEast, steadyWest)
 		w.release(w.west, steadyEast)
 		w.leave(t, w.east)
 	}, func(t *testing.T, w *world) {
 		w.gone(t, w.east)
+		w.forgot(t, w.east, "west")
 		w.west.AwaitNoImport(t, w.namespace, steadyEast)
 		w.east.AwaitNoImport(t, w.namespace, steadyWest)
 		w.imported(t, w.west, steadyWest, ready{"west": {"10.60.2.1", "10.60.2.2"}})
@@ -104,6 +133,7 @@ var story = []chapter{
 		w.leave(t, w.west)
 	}, func(t *testing.T, w *world) {
 		w.gone(t, w.west)
+		w.west.AwaitGateway(t, "")
 		w.west.AwaitNoImport(t, w.namespace, steadyWest)
 	}},
 }
@@ -186,19 +216,35 @@ func (w *world) release(m *fleet.Controller, names ...string) {
 	}
 }
 
-// quiet checks that nothing is written any more over a heartbeat.
+// quiet waits until everybody is at work and nothing was written over two
+// heartbeats of each member, and sees that nothing is over another one. Heartbeats
+// are counted, not seconds: a role that was just killed, or a busy machine, still
+// has something to say that is no noise.
 func (w *world) quiet(t *testing.T) {
 	t.Helper()
-	w.settle(t)
-	calm := map[string]int{}
-	for _, p := range w.roles {
-		writes, _, _ := p.report()
-		calm[p.name] = len(writes)
-	}
-	fleet.Steadily(t, heartbeat, "nothing is written when nothing changes", func() error {
+	var calm []sign
+	fleet.Within(t, patience, "nothing is written over two heartbeats of each member", func() error {
+		var now []sign
 		for _, p := range w.roles {
-			if writes, _, _ := p.report(); len(writes) > calm[p.name] {
-				return fmt.Errorf("%s did %v", p.name, writes[calm[p.name]:])
+			now = append(now, p.sign())
+		}
+		for i, s := range now {
+			switch {
+			case calm == nil, s.life != calm[i].life, s.writes != calm[i].writes:
+				calm = now
+				return fmt.Errorf("%s wrote something or started", w.roles[i].name)
+			case !s.holds:
+				return fmt.Errorf("%s holds no lease", w.roles[i].name)
+			case w.roles[i].name != "leader" && s.beats < calm[i].beats+2:
+				return fmt.Errorf("%s beat %d times since", w.roles[i].name, s.beats-calm[i].beats)
+			}
+		}
+		return nil
+	})
+	fleet.Steadily(t, heartbeat, "nothing is written when nothing changes", func() error {
+		for i, p := range w.roles {
+			if writes, _, _ := p.report(); len(writes) > calm[i].writes {
+				return fmt.Errorf("%s did %v", p.name, writes[calm[i].writes:])
 			}
 		}
 		return nil

@@ -55,14 +55,25 @@ func (c tally) problems(writes map[string]int, whole bool) (problems []string) {
 	if !whole {
 		return problems
 	}
-	for _, name := range slices.Sorted(maps.Keys(writes)) {
-		for n := 1; n <= writes[name]-spare; n++ {
-			if c.reached[name][n] == 0 {
-				problems = append(problems, fmt.Sprintf("%s was not killed at its write %d of %d", name, n, writes[name]))
-			}
+	for _, points := range c.missing(writes) {
+		for name, p := range points {
+			problems = append(problems, fmt.Sprintf("%s was not killed at its write %d of %d", name, p.write, writes[name]))
 		}
 	}
 	return problems
+}
+
+// missing are the writes of the uninterrupted run, but for the last few, at which
+// nobody was killed.
+func (c tally) missing(writes map[string]int) (points []map[string]point) {
+	for _, name := range slices.Sorted(maps.Keys(writes)) {
+		for n := 1; n <= writes[name]-spare; n++ {
+			if c.reached[name][n] == 0 {
+				points = append(points, map[string]point{name: {n, before}})
+			}
+		}
+	}
+	return points
 }
 
 func TestTally(t *testing.T) {

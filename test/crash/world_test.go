@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -33,10 +34,16 @@ type world struct {
 	*fleet.Fleet
 	east, west *fleet.Controller
 	namespace  string
-	roles      []*process // leader, east, west
+	roles      []*process                           // leader, east, west
+	kinds      map[string][]schema.GroupVersionKind // by cluster
 	witnesses  map[string]*fleet.Witness
-	reference  []state // by chapter, of the run that nothing interrupted
+	networks   map[string]types.UID // what a member knows of the other's, by member
+	reference  []state              // by chapter, of the run that nothing interrupted
 }
+
+// look is how often the objects are looked at while they are waited for: each
+// look lists all of them, and the controllers need the processor as well.
+const look = 100 * time.Millisecond
 
 // newWorld starts the three roles on two clusters. They take part in elections,
 // as a killed process leaves its lease behind.
@@ -54,6 +61,10 @@ func newWorld(t *testing.T, l *lab.Lab) *world {
 		o.Identity, o.Wrap, o.Mode = "west", w.roles[2].wrap, v1alpha1.EndpointIPTypePodIP
 	})
 	w.namespace = fleet.Namespace(t, "crash", w.east.Cluster, w.west.Cluster)
+	w.kinds = map[string][]schema.GroupVersionKind{}
+	for _, c := range []*fleet.Cluster{w.Leader.Cluster, w.west.Cluster} {
+		w.kinds[c.Name] = kindsOf(t, c)
+	}
 	for i, c := range []*fleet.Controller{w.Leader, w.east, w.west} {
 		c.Enclose(w.roles[i].enclose)
 		c.Start(t)
@@ -132,10 +143,14 @@ func (w *world) settle(t *testing.T) state {
 }
 
 func (w *world) state(t *testing.T) (state, error) {
+	select {
+	case <-t.Context().Done():
+	case <-time.After(look):
+	}
 	now, names := state{}, map[string]string{}
 	err := errors.Join(
-		now.read(t, w.Leader.Cluster, w.Area, w.east.Namespace, w.namespace),
-		now.read(t, w.west.Cluster, w.west.Namespace, w.namespace),
+		now.read(t, w.Leader.Cluster, w.kinds[w.Leader.Name], w.Area, w.east.Namespace, w.namespace),
+		now.read(t, w.west.Cluster, w.kinds[w.west.Name], w.west.Namespace, w.namespace),
 		serviceIPs(t, w.Leader.Cluster, w.namespace, names),
 		serviceIPs(t, w.west.Cluster, w.namespace, names),
 	)
@@ -147,7 +162,7 @@ func (w *world) state(t *testing.T) (state, error) {
 // nobody else has anything in the Namespace.
 func (w *world) clear(t *testing.T) {
 	t.Helper()
-	w.witnesses = nil
+	w.witnesses, w.networks = nil, nil
 	for _, m := range w.members() {
 		for _, kind := range []client.Object{&mcsv1beta1.ServiceExport{}, &discoveryv1.EndpointSlice{}} {
 			if err := m.DeleteAllOf(t.Context(), kind, client.InNamespace(w.namespace)); err != nil {
@@ -164,14 +179,6 @@ func (w *world) clear(t *testing.T) {
 			}
 		}
 	}
-}
-
-func (w *world) names() []string {
-	var names []string
-	for _, p := range w.roles {
-		names = append(names, p.name)
-	}
-	return slices.Clip(names)
 }
 
 func keyOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }

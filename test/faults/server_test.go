@@ -65,6 +65,8 @@ func TestEtcdOfAMemberIsFull(t *testing.T) {
 
 // The clock of one controller is wrong by two days. What it decides does not
 // depend on how its clock differs from the others'.
+//
+// covers: WK-37
 func TestClockIsWrong(t *testing.T) {
 	for name, offset := range map[string]time.Duration{"fast": 48 * time.Hour, "slow": -48 * time.Hour} {
 		t.Run("leader "+name, func(t *testing.T) {

@@ -117,7 +117,8 @@ func TestNetworksAreExchanged(t *testing.T) {
 		m.AwaitNetwork(t, "harbor", networkIs("Imported", "10.110.0.0/16", "192.0.2.31", "10.111.0.0/16"))
 		gone(t, m, "the own network", named(&v1alpha1.ClusterInfoImport{}, m.Namespace, m.ID+"-clusterinfo"))
 	}
-	quiet(t, f, east, west)
+	both := []*fleet.Controller{east, west}
+	still(t, f, both, "when the controllers start again", func() { restart(t, f, both) })
 	if err := f.Leader.Delete(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
@@ -132,38 +133,6 @@ func TestNetworksAreExchanged(t *testing.T) {
 		gone(t, f.Leader, "the ClusterInfo of east", named(object, f.Area, "east-clusterinfo"))
 	}
 	gone(t, west, "what west knew of east", named(&v1alpha1.ClusterInfoImport{}, west.Namespace, "east-clusterinfo"))
-}
-
-// quiet restarts all controllers and sees that nothing is written.
-func quiet(t *testing.T, f *fleet.Fleet, members ...*fleet.Controller) {
-	t.Helper()
-	everyone := []*fleet.Cluster{f.Leader.Cluster}
-	for _, m := range members {
-		everyone = append(everyone, m.Cluster)
-	}
-	counts := func() (all []fleet.Writes) {
-		for i, counted := range writesOf(t, everyone) {
-			for resource, n := range everyone[i].Writes(t, "gateways", "clusterinfoimports") {
-				counted[resource] = n
-			}
-			all = append(all, counted)
-		}
-		return all
-	}
-	settle(t, everyone)
-	before := counts()
-	f.Leader.Restart(t)
-	for _, m := range members {
-		m.Restart(t)
-	}
-	for _, m := range members {
-		beats(t, f, m.ID, 3)
-	}
-	for i, after := range counts() {
-		if err := after.Since(before[i]); err != nil {
-			t.Errorf("after a restart, in cluster %s: %v", everyone[i].Name, err)
-		}
-	}
 }
 
 // The gateway stays as long as it can, and is replaced when it cannot, whether or
@@ -258,7 +227,7 @@ func TestServiceRangeIsFoundOut(t *testing.T) {
 // what they know of each other and by Events, and so is the leader's ClusterSet;
 // it is over when one of them has another range.
 //
-// covers: WK-9
+// covers: WK-9, WK-54
 func TestOverlapIsToldOnBothSides(t *testing.T) {
 	f := fleet.New(t, clusters.Lab(t), nameOf(t))
 	east, west := f.Member(t, "east", serves("10.120.0.0/16")), f.Member(t, "west", serves("10.120.128.0/17"))
@@ -276,7 +245,8 @@ func TestOverlapIsToldOnBothSides(t *testing.T) {
 	for m, other := range map[*fleet.Controller]string{east: "west", west: "east"} {
 		awaitEvent(t, m.Cluster, m.Namespace, "ClusterInfoImport", other+"-clusterinfo", "CIDROverlap", "10.120.0.0/16", "10.120.128.0/17")
 	}
-	quiet(t, f, east, west)
+	both := []*fleet.Controller{east, west}
+	still(t, f, both, "when the controllers start again", func() { restart(t, f, both) })
 
 	west.Stop(t)
 	moved := f.Candidate(t, "west", "west", serves("10.122.0.0/16"))

@@ -3,10 +3,13 @@ package scenario_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // detector is the variable by which client-go keeps a copy of whatever a cache
@@ -17,6 +20,12 @@ const detector = "KUBE_CACHE_MUTATION_DETECTOR"
 // looks for before main begins. What the process starts does without.
 func detectMutations() error {
 	if os.Getenv(detector) != "" {
+		// Each cache warns that the detector is on, in hundreds of lines.
+		klog.SetLogger(funcr.New(func(prefix, line string) {
+			if !strings.Contains(line, "Mutation detector is enabled") {
+				fmt.Fprintln(os.Stderr, prefix, line)
+			}
+		}, funcr.Options{LogTimestamp: true}))
 		return os.Unsetenv(detector)
 	}
 	if err := os.Setenv(detector, "true"); err != nil {

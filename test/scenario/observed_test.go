@@ -19,6 +19,8 @@ import (
 
 // The controllers, as they are installed anywhere, tell Prometheus what they do:
 // the story of one shared Service is read from their metrics alone.
+//
+// covers: WK-54
 func TestMetricsTellTheStoryOfAService(t *testing.T) {
 	binary, err := fleet.Binary()
 	if err != nil {

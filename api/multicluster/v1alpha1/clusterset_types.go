@@ -92,6 +92,9 @@ const (
 	// ClusterNetworkConflict is ours, and there only while it is True: addresses
 	// that the cluster claims are claimed by another as well.
 	ClusterNetworkConflict ClusterConditionType = "NetworkConflict"
+	// ClusterCleanUpPending is ours, and there only while it is True: the cluster
+	// has been silent for so long that what it exports is about to be deleted.
+	ClusterCleanUpPending ClusterConditionType = "CleanUpPending"
 )
 
 // ClusterSetList is a list of ClusterSets.

@@ -70,3 +70,26 @@ type LeaderMemory struct {
 	// HoldSince is set while withdrawals are held back.
 	HoldSince *metav1.Time `json:"holdSince,omitempty"`
 }
+
+// LossPolicy says what importers do with the endpoints of a member that is lost.
+// +kubebuilder:validation:Enum=Keep;NotReady;Withdraw
+type LossPolicy string
+
+const (
+	// LossKeep, the default: they stay as they are.
+	LossKeep LossPolicy = "Keep"
+	// LossNotReady: they stay in their slices and are not ready.
+	LossNotReady LossPolicy = "NotReady"
+	// LossWithdraw: they go; Service, IP and ServiceImport stay.
+	LossWithdraw LossPolicy = "Withdraw"
+)
+
+// MemberLoss is what our leader tells every own member of those it does not hear
+// any more. JSON in AnnotationLost of one ResourceImport, which is there only
+// while there is somebody to tell of.
+type MemberLoss struct {
+	// Policy of the ClusterSet; a member may have one of its own.
+	Policy LossPolicy `json:"policy"`
+	// Clusters that are lost, sorted.
+	Clusters []string `json:"clusters"`
+}

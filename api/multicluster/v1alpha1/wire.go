@@ -9,6 +9,9 @@ const (
 	KindLabelIdentity              = "LabelIdentity"
 	KindAntreaClusterNetworkPolicy = "AntreaClusterNetworkPolicy"
 	KindMultiClusterConfig         = "MultiClusterConfig"
+	// KindMemberLoss is ours: what our leader says of members it does not hear.
+	// Upstream passes kinds it does not know by.
+	KindMemberLoss = "LockstepMemberLoss"
 	DefaultLeaderNamespace         = "antrea-multicluster"
 	DefaultMemberNamespace         = "kube-system"
 	ControllerServiceAccount       = "antrea-mc-controller"
@@ -78,6 +81,27 @@ const (
 	AnnotationCredential = "multicluster.lockstep.dev/credential"
 	// AnnotationLeader on an announce, written by our leader: a LeaderStamp.
 	AnnotationLeader = "multicluster.lockstep.dev/leader"
+	// AnnotationSilentSince on an announce, written by our leader and there only
+	// while the member is silent: when the leader received the last sign of life,
+	// RFC 3339, by the leader's clock.
+	AnnotationSilentSince = "multicluster.lockstep.dev/silent-since"
+	// AnnotationCleanUpAt on an announce, written by our leader: when it deletes
+	// the announce and all that the member exports, unless the member is heard
+	// before. RFC 3339, by the leader's clock.
+	AnnotationCleanUpAt = "multicluster.lockstep.dev/clean-up-at"
+	// AnnotationHoldCleanUp on an announce: an administrator says that what the
+	// member exports is kept, however long it is silent. Any value but "false".
+	AnnotationHoldCleanUp = "multicluster.lockstep.dev/hold-clean-up"
+	// AnnotationOnMemberLoss on a ClusterSet: a LossPolicy. On the leader's it
+	// counts for all members, on a member's for what that member imports.
+	AnnotationOnMemberLoss = "multicluster.lockstep.dev/on-member-loss"
+	// AnnotationOnMemberLossAfter on the leader's ClusterSet: how long a member
+	// has to be disconnected before it counts as lost, as "90s" or "5m".
+	AnnotationOnMemberLossAfter = "multicluster.lockstep.dev/on-member-loss-after"
+	// AnnotationLost on the ResourceImport of KindMemberLoss: MemberLoss.
+	AnnotationLost = "multicluster.lockstep.dev/lost"
+	// MemberLossImport names that ResourceImport, of which there is one at most.
+	MemberLossImport = "lockstep-member-loss"
 	// AnnotationService on a Service export: ServiceFacts.
 	AnnotationService = "multicluster.lockstep.dev/service"
 	// AnnotationExported on a slice of the common area: when the ServiceExport

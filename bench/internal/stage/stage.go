@@ -50,6 +50,8 @@ type Options struct {
 type Stage struct {
 	Leader, East, West *Cluster
 	North              *Cluster // nil on most stages
+	// Lab has the links between the clusters.
+	Lab *lab.Lab
 	// Version of the API servers.
 	Version string
 	dir     string
@@ -126,6 +128,7 @@ func (s *Stage) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	s.Lab = started
 	spec, err := lab.Load(o.Dir)
 	if err != nil {
 		return err

@@ -17,7 +17,9 @@ import (
 
 // ErrEnded is the kind of all faults of a Set. An API server ends a watch whose
 // client does not keep up, which happens on a machine that is busy with other
-// things; the measurement can be repeated.
+// things. It is opened again after the last event that was heard, so nothing is
+// missed, only heard late; the fault is when the API server no longer knows what
+// came after. The measurement can be repeated.
 var ErrEnded = errors.New("a watch ended too early")
 
 // Set is a group of watches. Its zero value is not usable; see New.
@@ -44,37 +46,52 @@ func (s *Set) Add(c client.WithWatch, namespace string, list client.ObjectList, 
 		return err
 	}
 	kind := list.DeepCopyObject().(client.ObjectList) // the watch must not touch the caller's
-	w, err := c.Watch(s.ctx, kind, client.InNamespace(namespace), &client.ListOptions{
-		Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()},
-	})
+	open := func(after string) (watch.Interface, error) {
+		return c.Watch(s.ctx, kind, client.InNamespace(namespace), &client.ListOptions{
+			Raw: &metav1.ListOptions{ResourceVersion: after, AllowWatchBookmarks: true},
+		})
+	}
+	last := list.GetResourceVersion()
+	w, err := open(last)
 	if err != nil {
 		return err
 	}
 	s.work.Go(func() {
-		defer w.Stop()
-		if err := follow(s.ctx, w, hear); err != nil {
+		for err == nil && s.ctx.Err() == nil {
+			last, err = follow(s.ctx, w, last, hear)
+			w.Stop()
+			if err == nil && s.ctx.Err() == nil {
+				w, err = open(last)
+			}
+		}
+		if err != nil && s.ctx.Err() == nil {
 			s.fail(fmt.Errorf("%w: of %T: %w", ErrEnded, list, err))
 		}
 	})
 	return nil
 }
 
-func follow(ctx context.Context, w watch.Interface, hear func(watch.Event, time.Time)) error {
+// follow hears one watch until it ends or ctx does, and returns the resource
+// version after which another one has to begin.
+func follow(ctx context.Context, w watch.Interface, last string, hear func(watch.Event, time.Time)) (string, error) {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return last, nil
 		case event, ok := <-w.ResultChan():
 			now := time.Now()
 			switch {
-			case ctx.Err() != nil:
-				return nil
-			case !ok:
-				return errors.New("the API server closed it")
+			case ctx.Err() != nil || !ok:
+				return last, nil
 			case event.Type == watch.Error:
-				return fmt.Errorf("the API server said %v", event.Object)
+				return last, fmt.Errorf("the API server said %v", event.Object)
 			}
-			hear(event, now)
+			if object, is := event.Object.(client.Object); is {
+				last = object.GetResourceVersion()
+			}
+			if event.Type != watch.Bookmark {
+				hear(event, now)
+			}
 		}
 	}
 }

@@ -1,18 +1,14 @@
 package mc
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
-	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 )
 
@@ -70,22 +66,7 @@ func runAcceptLeader(ctx context.Context, shell *shell, opts AcceptLeaderOptions
 
 // confirm shows what will be withdrawn and asks, unless told not to.
 func (s *shell) confirm(a Acceptance, yes bool) error {
-	fmt.Fprint(s.ErrOut, a)
-	if yes {
-		return nil
-	}
-	if file, ok := s.In.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
-		return exit.Usagef("nobody is there to confirm this; repeat the command with --yes")
-	}
-	fmt.Fprint(s.ErrOut, "Accept this? [y/N] ")
-	answer, err := bufio.NewReader(s.In).ReadString('\n')
-	if strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes") {
-		return nil
-	}
-	if err != nil && answer == "" {
-		return fmt.Errorf("no answer: %w", err)
-	}
-	return &exit.Error{Code: exit.Failed, Cause: fmt.Errorf("not accepted; nothing was changed")}
+	return s.ask(a.String(), "Accept this?", yes)
 }
 
 // lossesShown keeps the question on the screen.

@@ -33,6 +33,8 @@ export Services to it and import from it. The way to one:
 		newGet(shell),
 		newJoin(shell),
 		newLeave(shell),
+		newMigrateLegacy(shell),
+		newPreflight(shell),
 		newRotateToken(shell),
 		newStatus(shell),
 		newUndeploy(shell),

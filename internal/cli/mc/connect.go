@@ -44,6 +44,8 @@ type Connection struct {
 	Kinds discovery.DiscoveryInterface
 	// Server is the URL of the API server, as the kubeconfig has it.
 	Server string
+	// Config is what all of them were made from.
+	Config *rest.Config
 }
 
 // Connect reads the kubeconfig; it does not speak to the cluster yet. Warnings
@@ -62,7 +64,7 @@ func (a Access) Connect(warnings io.Writer, timeout time.Duration) (Connection, 
 		return Connection{}, failed(fmt.Sprintf("cannot use kubeconfig context %q", a.name()), "correct its server, certificates and credentials, or choose another with --context", err)
 	}
 	c = careful(c)
-	return Connection{Client: c, Watching: c, Kinds: kinds, Server: config.Host}, nil
+	return Connection{Client: c, Watching: c, Kinds: kinds, Server: config.Host, Config: config}, nil
 }
 
 // name is the context that is meant, for a sentence.

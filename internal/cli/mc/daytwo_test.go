@@ -117,7 +117,8 @@ func (w *world) exports(t *testing.T) {
 	t.Run("unexport, and unexport again", func(t *testing.T) {
 		args := []string{"unexport", "cart", "-n", "shop", "--context", "east", "--importers", "hub"}
 		same(t, "serviceexport/cart deleted\nserviceimport/cart withdrawn (this cluster)\nserviceimport/cart withdrawn (hub)\n", w.must(t, args...))
-		same(t, "serviceexport/cart not found\nserviceimport/cart withdrawn (this cluster)\nserviceimport/cart withdrawn (hub)\n", w.must(t, args...))
+		same(t, "serviceexport/cart not found\nserviceimport/cart not found (this cluster)\nserviceimport/cart not found (hub)\n", w.must(t, args...))
+		same(t, "serviceexport/nothing not found\nserviceimport/nothing not found (this cluster)\n", w.must(t, "unexport", "nothing", "-n", "shop", "--context", "east"))
 		absent(t, w.hub, "shop", "cart", &mcsv1beta1.ServiceImport{})
 	})
 	if _, err := Leave(t.Context(), w.hub, LeaveOptions{Namespace: v1alpha1.DefaultMemberNamespace, ClusterSet: "fleet", Wait: testTime}); err != nil {
@@ -166,7 +167,7 @@ func (w *world) rotates(t *testing.T, old *corev1.Secret) *corev1.Secret {
 	t.Run("the token goes by its name as before", func(t *testing.T) {
 		same(t, "serviceaccount/east-token unchanged\nrolebinding/east-token unchanged\nsecret/"+now.Name+" unchanged\n",
 			w.must(t, "create", "membertoken", "east-token", "-n", common, "--cluster-id", "east", "--context", "hub"))
-		same(t, [][]string{{"NAMESPACE", "NAME"}, {common, now.Name}}, cells(w.must(t, "get", "membertoken", "east-token", "-n", common, "--context", "hub")))
+		same(t, [][]string{{"NAMESPACE", "NAME"}, {common, "east-token"}}, cells(w.must(t, "get", "membertoken", "east-token", "-n", common, "--context", "hub")))
 		file, err := JoinConfig(t.Context(), w.hub, JoinConfigOptions{Namespace: common, LeaderAPIServer: w.hub.server, AllowLoopback: true, MemberToken: "east-token"})
 		if err != nil || !strings.Contains(string(file), "name: east-token\n") {
 			t.Errorf("%v", err)

@@ -136,7 +136,7 @@ func run(t *testing.T, hub *lab.Cluster, args ...string) string {
 
 // TestDeployAndUndeploy is the life of both controllers in one cluster.
 //
-// covers: WK-17
+// covers: CLI-5.6, WK-17
 func TestDeployAndUndeploy(t *testing.T) {
 	c, hub := onlyHub(t)
 	awaitDefaults(t, c)
@@ -145,10 +145,12 @@ func TestDeployAndUndeploy(t *testing.T) {
 	member := []string{"deploy", "membercluster", "-n", "kube-system"}
 	unleader := []string{"undeploy", "leadercluster", "-n", "the-area"}
 	unmember := []string{"undeploy", "membercluster", "-n", "kube-system"}
+	const asking = "validatingwebhookconfiguration.admissionregistration.k8s.io/antrea-multicluster-antrea-mc-validating-webhook-configuration-the-area"
 	with := func(args []string, more ...string) []string { return append(slices.Clone(args), more...) }
 
 	t.Run("a dry run changes nothing", func(t *testing.T) {
 		all(t, "created", outcomesOf(t, run(t, hub, with(leader, "--dry-run", "-o", "json")...)))
+		same(t, "created", outcomesOf(t, run(t, hub, with(leader, "--dry-run", "--admission", "-o", "json")...))[asking])
 		same(t, before, inventory(t, c))
 	})
 	t.Run("the Namespace is made unless told otherwise", func(t *testing.T) {
@@ -218,9 +220,10 @@ func TestDeployAndUndeploy(t *testing.T) {
 		all(t, "absent", outcomesOf(t, run(t, hub, with(unmember, "-o", "json")...)))
 	})
 	t.Run("CRDs and a Namespace can be kept", func(t *testing.T) {
-		run(t, hub, with(leader, "--wait", "0")...)
+		same(t, "created", outcomesOf(t, run(t, hub, with(leader, "--wait", "0", "--admission", "-o", "json")...))[asking])
 		run(t, hub, "create", "membertoken", "east-token", "-n", "the-area", "--cluster-id", "east")
 		outcomes := outcomesOf(t, run(t, hub, with(unleader, "--keep-crds", "-o", "json")...))
+		same(t, "deleted", outcomes[asking])
 		same(t, "kept", outcomes["customresourcedefinition.apiextensions.k8s.io/clustersets.multicluster.crd.antrea.io"])
 		get(t, c, "", "the-area", &corev1.Namespace{})
 		hasToken(t, c, "the-area", true)
@@ -268,6 +271,25 @@ func deployFile(t *testing.T, c client.Client, hub *lab.Cluster) {
 	run(t, hub, "undeploy", "leadercluster", "-n", "elsewhere", "-f", path)
 	settles(t, c, before)
 
+	t.Run("what says of no Namespace goes where it was asked for", func(t *testing.T) {
+		path := write(t, "bare.yaml", []byte(strings.ReplaceAll(foreignManifest, ", namespace: antrea-multicluster", "")))
+		all(t, "created", outcomesOf(t, run(t, hub, "deploy", "leadercluster", "-n", "elsewhere", "-f", path, "--wait", "0", "-o", "json")))
+		get(t, c, "elsewhere", "other", &corev1.ServiceAccount{})
+		run(t, hub, "undeploy", "leadercluster", "-n", "elsewhere", "-f", path)
+		settles(t, c, before)
+	})
+	for name, bad := range map[string]struct{ add, words string }{
+		"a Namespace that nobody has": {"---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: far, namespace: far-away}}\n", `Namespace "far-away", which is neither in the file nor in this cluster`},
+		"a kind that nobody knows":    {"---\n{apiVersion: example.com/v1, kind: Odd, metadata: {name: odd}}\n", `Odd "odd"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := command(t, hub, "deploy", "leadercluster", "-n", "elsewhere", "-f", write(t, "bad.yaml", []byte(foreignManifest+bad.add)))
+			if err == nil || !strings.Contains(err.Error(), bad.words) {
+				t.Errorf("%v", err)
+			}
+			settles(t, c, before) // nothing was begun
+		})
+	}
 	for name, bad := range map[string]struct{ text, words string }{
 		"empty": {"", "no object"},
 		"HTML":  {"<html>404</html>", "document 1"},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/kube/handshake"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
@@ -60,12 +61,33 @@ func isExplained(err error) bool {
 	return errors.As(err, &coded)
 }
 
+// certificateStep is what to do about the certificate of an API server; "" when
+// there is nothing wrong with it.
+func certificateStep(err error) string {
+	problem, found := handshake.Find(err)
+	if !found {
+		return ""
+	}
+	switch problem.Kind {
+	case handshake.UnknownAuthority:
+		return "take the kubeconfig of that cluster anew: its CA has changed, or another server answers at that address"
+	case handshake.OutOfTime:
+		return "renew the certificate on the control plane of that cluster (where kubeadm made it: kubeadm certs renew apiserver), and see that the clock of this machine is right"
+	case handshake.OtherName:
+		return "use an address in the kubeconfig that the certificate is for, or have it issued for this one too"
+	default:
+		return "replace the certificate of that API server"
+	}
+}
+
 func nextStep(err error) string {
 	var network net.Error
 	var lacking *missingRight
 	switch {
 	case errors.As(err, &lacking):
 		return fmt.Sprintf("have the right to %s granted, or choose another context with --context", lacking.right)
+	case certificateStep(err) != "":
+		return certificateStep(err)
 	case meta.IsNoMatchError(err):
 		return "install the multi-cluster CRDs and the controller in this cluster, or choose another cluster with --context"
 	case apierrors.IsUnauthorized(err):

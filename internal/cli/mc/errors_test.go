@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,5 +43,18 @@ func TestExplain(t *testing.T) {
 	}
 	if err := explain("cannot do it", nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// A certificate is told by what it is, not by the words of the library.
+func TestACertificateThatIsNotTrustedHasANextStep(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	_, err := http.Get(server.URL) //nolint:bodyclose // nobody answers whom nobody trusts
+	wantError(t, explain("cannot list", err), exit.Failed, "unknown authority", "take the kubeconfig of that cluster anew")
+	if next := certificateStep(errors.New("refused")); next != "" {
+		t.Errorf("a certificate is blamed: %s", next)
 	}
 }

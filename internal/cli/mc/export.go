@@ -75,7 +75,10 @@ type exportRun struct {
 	// when these credentials may not read it.
 	cluster string
 	unread  bool
-	result  ExportResult
+	// none: there was no export to end. What goes away all the same is left of an
+	// earlier one.
+	none   bool
+	result ExportResult
 }
 
 func (r *exportRun) what() string { return fmt.Sprintf("cannot export Service %q", r.tuple()) }

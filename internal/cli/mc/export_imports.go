@@ -36,8 +36,10 @@ func (r *exportRun) awaitImports(ctx context.Context, there bool) error {
 	for _, importer := range append([]Importer{{Name: "this cluster", Reader: r.client}}, r.Importers...) {
 		r.Progress.sayf("waiting up to %s for %s", r.Wait, importer.Name)
 		var seen importSeen
+		had := !r.none // a share of this cluster
 		err := until(ctx, r.Wait, func(ctx context.Context) (done bool, err error) {
 			seen, err = r.look(ctx, importer)
+			had = had || seen.has
 			return err == nil && (seen.has == there || there && seen.noNamespace), err
 		})
 		switch {
@@ -46,7 +48,7 @@ func (r *exportRun) awaitImports(ctx context.Context, there bool) error {
 		case err != nil:
 			return explain(fmt.Sprintf("cannot look into %s", importer.Name), err)
 		}
-		r.did("serviceimport", seen.outcome(there), strings.Join(nonEmpty(importer.Name, seen.note(r.Namespace, there)), ": "))
+		r.did("serviceimport", seen.outcome(there, had), strings.Join(nonEmpty(importer.Name, seen.note(r.Namespace, there)), ": "))
 	}
 	return nil
 }
@@ -88,8 +90,12 @@ func (s importSeen) sentence(exporter, importer string, there bool) string {
 	}
 }
 
-func (s importSeen) outcome(there bool) Outcome {
+// outcome tells, of a cluster that had a share of the exporting one or not, what
+// became of it.
+func (s importSeen) outcome(there, had bool) Outcome {
 	switch {
+	case !there && !had:
+		return Missing
 	case !there:
 		return Withdrawn
 	case s.has:

@@ -30,3 +30,20 @@ func TestWhyNoImportingClusterIsLookedAt(t *testing.T) {
 		}
 	}
 }
+
+// That there was nothing to end is no withdrawal.
+func TestWhatWasNeverExportedIsNotWithdrawn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen       importSeen
+		there, had bool
+		want       Outcome
+	}{
+		"it has gone":            {importSeen{}, false, true, Withdrawn},
+		"it never was":           {importSeen{}, false, false, Missing},
+		"it has come":            {importSeen{has: true}, true, true, Imported},
+		"there is no place":      {importSeen{noNamespace: true}, true, true, Awaited},
+		"others export it still": {importSeen{from: []string{"west"}}, false, false, Missing},
+	} {
+		t.Run(name, func(t *testing.T) { same(t, tc.want, tc.seen.outcome(tc.there, tc.had)) })
+	}
+}

@@ -21,11 +21,15 @@ type resource struct {
 	list    func() client.ObjectList
 	// keep leaves out what is not to be listed; nil keeps all.
 	keep func(client.Object) bool
+	// pick leaves out what others of the list stand for; nil leaves out none.
+	pick func([]client.Object) []client.Object
+	// alias is what an object goes by as a name; nil is its own.
+	alias func(client.Object) string
 	// header and rows are the wide table; the plain one has the first columns.
 	header []string
 	plain  int
 	rows   func(client.Object) [][]string
-	// called tells whether an object goes by a name; nil compares its own.
+	// called tells whether an object is meant by a name; nil compares its own.
 	called func(object client.Object, name string) bool
 	// public is the object as it is handed out; nil hands out the object itself.
 	public func(client.Object) client.Object
@@ -74,6 +78,9 @@ func (r resource) find(ctx context.Context, c client.Client, q query) ([]client.
 	if err != nil {
 		return nil, err
 	}
+	if r.pick != nil {
+		found = r.pick(found)
+	}
 	if q.name != "" && len(found) == 0 {
 		return nil, fmt.Errorf("no %s %q %s; list what there is with: lockstep mc get %s -A", r.use, q.name, q.where(), r.use)
 	}
@@ -96,7 +103,11 @@ func (r resource) print(w io.Writer, c client.Client, format string, objects []c
 		return encode(w, format, value)
 	case "name":
 		for _, object := range objects {
-			fmt.Fprintf(w, "%s/%s\n", r.use, object.GetName())
+			name := object.GetName()
+			if r.alias != nil {
+				name = r.alias(object)
+			}
+			fmt.Fprintf(w, "%s/%s\n", r.use, name)
 		}
 		return nil
 	}

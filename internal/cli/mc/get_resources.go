@@ -1,6 +1,9 @@
 package mc
 
 import (
+	"cmp"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,25 +77,49 @@ func memberTokens() resource {
 		keep: func(object client.Object) bool {
 			return object.GetAnnotations()[v1alpha1.AnnotationCreatedByCLI] == "true"
 		},
-		// After a rotation the token called NAME is in a Secret of another name.
+		// After a rotation the token called NAME is in a Secret of another name, and
+		// while one goes on it is in two: the one to be handed out stands for both.
 		called: func(object client.Object, name string) bool {
-			return object.GetName() == name || object.GetAnnotations()[corev1.ServiceAccountNameKey] == name
+			return object.GetName() == name || tokenName(object) == name
 		},
-		header: []string{"NAMESPACE", "NAME", "TYPE", "TOKEN-NAME", "LAST-USED"},
+		pick:   handedOut,
+		alias:  tokenName,
+		header: []string{"NAMESPACE", "NAME", "TYPE", "SECRET", "LAST-USED"},
 		plain:  2,
 		rows: func(object client.Object) [][]string {
 			secret := object.(*corev1.Secret)
-			return [][]string{{secret.Namespace, secret.Name, string(secret.Type),
-				secret.Annotations[corev1.ServiceAccountNameKey], secret.Labels[clusterset.LabelLastUsed]}}
+			return [][]string{{secret.Namespace, tokenName(secret), string(secret.Type), secret.Name, secret.Labels[clusterset.LabelLastUsed]}}
 		},
 		public: func(object client.Object) client.Object { return importable(object.(*corev1.Secret)) },
 	}
 }
 
+// tokenName is what all verbs call a token: its ServiceAccount. The token of a
+// member, in its own cluster, has none and goes by its Secret.
+func tokenName(secret client.Object) string {
+	return cmp.Or(secret.GetAnnotations()[corev1.ServiceAccountNameKey], secret.GetName())
+}
+
+// handedOut are the Secrets of a list whose token is to be handed out.
+func handedOut(objects []client.Object) []client.Object {
+	ofAccount := map[client.ObjectKey][]corev1.Secret{}
+	key := func(secret client.Object) client.ObjectKey {
+		return client.ObjectKey{Namespace: secret.GetNamespace(), Name: secret.GetAnnotations()[corev1.ServiceAccountNameKey]}
+	}
+	for _, object := range objects {
+		ofAccount[key(object)] = append(ofAccount[key(object)], *object.(*corev1.Secret))
+	}
+	return slices.DeleteFunc(objects, func(object client.Object) bool {
+		account := key(object)
+		token := clusterset.ReadRotation(account.Name, ofAccount[account]).Token()
+		return account.Name != "" && token != nil && token.Name != object.GetName()
+	})
+}
+
 // importable is a token as a member can apply it: a Secret that is bound to no
 // ServiceAccount, which the member has not.
 func importable(secret *corev1.Secret) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret.Name}, Data: secret.Data, Type: corev1.SecretTypeOpaque}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: tokenName(secret)}, Data: secret.Data, Type: corev1.SecretTypeOpaque}
 }
 
 func tuple(namespace, name string) string {

@@ -5,16 +5,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 	"github.com/lockstep-dev/lockstep/internal/cli/mc/internal/joinfile"
 	"github.com/lockstep-dev/lockstep/internal/lab"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 )
 
 // command runs "mc" with these arguments, as a user does.
@@ -215,5 +218,40 @@ func TestGetAliases(t *testing.T) {
 			}
 			same(t, want, got)
 		}
+	}
+}
+
+// All verbs call a token by one name, whatever Secret it is in.
+func TestATokenThatIsRotatedIsListedOnce(t *testing.T) {
+	secret := func(name, account, replaces string, minute int64) client.Object {
+		annotations := map[string]string{v1alpha1.AnnotationCreatedByCLI: "true"}
+		if account != "" {
+			annotations[corev1.ServiceAccountNameKey] = account
+		}
+		if replaces != "" {
+			annotations[clusterset.AnnotationReplaces] = replaces
+		}
+		return &corev1.Secret{Type: corev1.SecretTypeServiceAccountToken, ObjectMeta: metav1.ObjectMeta{
+			Namespace: "area", Name: name, Annotations: annotations, CreationTimestamp: metav1.NewTime(time.Unix(60*minute, 0))}}
+	}
+	for name, tc := range map[string]struct {
+		secrets []client.Object
+		want    string
+	}{
+		"never rotated":       {[]client.Object{secret("east", "east", "", 0)}, "east in east"},
+		"rotated":             {[]client.Object{secret("east-x1", "east", "east", 1)}, "east in east-x1"},
+		"on the way":          {[]client.Object{secret("east", "east", "", 0), secret("east-x1", "east", "east", 1)}, "east in east-x1"},
+		"and another":         {[]client.Object{secret("east-x1", "east", "east", 1), secret("west", "west", "", 0)}, "east in east-x1, west in west"},
+		"a member's own copy": {[]client.Object{secret("east", "", "", 0)}, "east in east"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, token := range memberTokens().pick(tc.secrets) {
+				row := memberTokens().rows(token)[0]
+				got = append(got, row[1]+" in "+row[3])
+				same(t, row[1], memberTokens().public(token).GetName())
+			}
+			same(t, tc.want, strings.Join(got, ", "))
+		})
 	}
 }

@@ -83,8 +83,10 @@ func (o JoinOptions) secretName() string {
 type joinRun struct {
 	JoinOptions
 	client client.Client
-	result JoinResult
-	undo   undo
+	// present is the Secret of TokenSecretName; nil without one.
+	present *corev1.Secret
+	result  JoinResult
+	undo    undo
 }
 
 func (r *joinRun) make(ctx context.Context) error {

@@ -27,7 +27,7 @@ func (o JoinOptions) validate(now time.Time) error {
 		checkServer(o.what(), o.LeaderAPIServer, o.AllowLoopback),
 	}
 	if o.TokenSecretName == "" {
-		problems = append(problems, o.checkToken(o.Token.Data[v1alpha1.TokenSecretTokenKey], now))
+		problems = append(problems, o.checkToken(o.Token.Data[v1alpha1.TokenSecretTokenKey], now), o.checkBound(o.Token))
 	}
 	return errors.Join(problems...)
 }
@@ -68,7 +68,10 @@ func (r *joinRun) check(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(r.refuseSecondMembership(ctx), r.checkPresentToken(ctx))
+	if err := errors.Join(r.refuseSecondMembership(ctx), r.checkPresentToken(ctx)); err != nil {
+		return err
+	}
+	return r.askLeader(ctx)
 }
 
 // compare refuses what would be another membership. The address of the leader,
@@ -134,5 +137,6 @@ func (r *joinRun) checkPresentToken(ctx context.Context) error {
 	if err != nil {
 		return explain(r.what(), err)
 	}
-	return r.checkToken(secret.Data[v1alpha1.TokenSecretTokenKey], time.Now())
+	r.present = secret
+	return errors.Join(r.checkToken(secret.Data[v1alpha1.TokenSecretTokenKey], time.Now()), r.checkBound(secret))
 }

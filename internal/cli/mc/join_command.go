@@ -2,6 +2,7 @@ package mc
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,5 +69,14 @@ func runJoin(ctx context.Context, shell *shell, opts JoinOptions) error {
 		return err
 	}
 	shell.print(result.Touched...)
+	fmt.Fprintln(shell.ErrOut, opts.closing())
 	return nil
+}
+
+// closing says what is so now, and what comes next.
+func (o JoinOptions) closing() string {
+	if o.Wait == 0 {
+		return fmt.Sprintf("cluster %q is to join ClusterSet %q, and nobody has waited for it; see how far it is: lockstep mc status", o.ClusterID, o.ClusterSet)
+	}
+	return fmt.Sprintf("cluster %q is a member of ClusterSet %q; next: share a Service with lockstep mc export NAME -n NAMESPACE, and see everything with lockstep mc status", o.ClusterID, o.ClusterSet)
 }

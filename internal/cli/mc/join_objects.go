@@ -3,6 +3,7 @@ package mc
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/cli/mc/internal/joinfile"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
@@ -29,6 +31,7 @@ func newSecret(namespace, name string) *corev1.Secret {
 func (r *joinRun) wantedToken() *corev1.Secret {
 	secret := newSecret(r.Namespace, r.Token.Name)
 	secret.Annotations = map[string]string{v1alpha1.AnnotationCreatedByCLI: "true", annotationTokenOf: r.ClusterSet}
+	maps.Copy(secret.Annotations, joinfile.Bound(r.Token))
 	secret.Type = corev1.SecretTypeOpaque
 	secret.Data = r.Token.Data
 	return secret
@@ -48,6 +51,8 @@ func (r *joinRun) ensureToken(ctx context.Context) error {
 		}
 		present.Data = wanted.Data
 		metav1.SetMetaDataAnnotation(&present.ObjectMeta, annotationTokenOf, r.ClusterSet)
+		delete(present.Annotations, v1alpha1.AnnotationClusterID) // of the token before
+		maps.Copy(present.Annotations, joinfile.Bound(r.Token))
 		return nil
 	})
 	if err != nil {

@@ -187,7 +187,7 @@ func TestJoinNeedsWhatItNames(t *testing.T) {
 func answers(t *testing.T, c client.Client, opts *JoinOptions, pulse clusterset.Pulse) {
 	t.Helper()
 	opts.Progress = func(sentence string) {
-		if !strings.Contains(sentence, "no member controller") {
+		if !strings.Contains(sentence, "until leader") {
 			return
 		}
 		var set v1alpha2.ClusterSet
@@ -201,8 +201,24 @@ func TestJoinWaitsForTheLeadersAnswer(t *testing.T) {
 	opts := eastJoins(t, c)
 	opts.Wait = testTime
 	answers(t, c, &opts, clusterset.Pulse{LastBeat: time.Now(), Answered: true})
+	var said []string
+	answer := opts.Progress
+	opts.Progress = func(sentence string) { said = append(said, sentence); answer(sentence) }
 	if _, err := Join(t.Context(), c, opts); err != nil {
 		t.Fatal(err)
+	}
+	// Nothing is missed that could not have been there yet.
+	same(t, []string{`waiting up to 1m0s until leader "hub" has answered`}, said)
+}
+
+func TestJoinEndsWithWhatIsSoNow(t *testing.T) {
+	opts := JoinOptions{ClusterSet: "fleet", ClusterID: "east", Wait: testTime}
+	if got := opts.closing(); !strings.HasPrefix(got, `cluster "east" is a member of ClusterSet "fleet"; next: `) || !strings.Contains(got, "lockstep mc export") {
+		t.Error(got)
+	}
+	opts.Wait = 0
+	if got := opts.closing(); !strings.HasPrefix(got, `cluster "east" is to join ClusterSet "fleet", and nobody has waited`) || !strings.Contains(got, "lockstep mc status") {
+		t.Error(got)
 	}
 }
 

@@ -32,6 +32,7 @@ func (r *joinRun) awaitMembership(ctx context.Context) error {
 		// Nothing was written, so nothing makes the member try at once.
 		watch.firm += clusterset.HeartbeatEvery
 	}
+	r.Progress.sayf("waiting up to %s until leader %q has answered", r.Wait, r.LeaderClusterID)
 	err := until(ctx, r.Wait, watch.look)
 	if errors.Is(err, errNotYet) {
 		return waiting(r.what(), r.nextAfterWait(), fmt.Errorf("not a member after %s: %s", r.Wait, watch.last.Sentence))
@@ -62,6 +63,7 @@ type membershipWatch struct {
 	firm      time.Duration
 	last      standing
 	since     time.Time // when last became what it is
+	said      bool      // that last is so
 }
 
 func (w *membershipWatch) look(ctx context.Context) (bool, error) {
@@ -71,12 +73,14 @@ func (w *membershipWatch) look(ctx context.Context) (bool, error) {
 	}
 	now := readStanding(&set)
 	if now != w.last || w.since.IsZero() {
-		w.last, w.since = now, time.Now()
-		if !now.Member {
-			w.Progress.sayf("waiting for leader %q: %s", w.LeaderClusterID, now.Sentence)
-		}
+		w.last, w.since, w.said = now, time.Now(), false
 	}
 	firm := time.Since(w.since) >= w.firm
+	if !w.said && !now.Member && (now.Reason != reasonNotTakenUp || time.Since(w.since) >= standFirm) {
+		// That nobody has taken up what was written a moment ago is no news.
+		w.said = true
+		w.Progress.sayf("waiting for leader %q: %s", w.LeaderClusterID, now.Sentence)
+	}
 	if now.Member {
 		return firm || !w.needsFirm, nil
 	}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/cli/mc/internal/joinfile"
 )
@@ -62,6 +65,10 @@ func tokenManifest(ctx context.Context, c client.Client, opts JoinConfigOptions)
 		return nil, err
 	}
 	secret.Name = opts.MemberToken // after a rotation the leader's has another
+	account, err := find[corev1.ServiceAccount](ctx, c, client.ObjectKey{Namespace: opts.Namespace, Name: opts.MemberToken})
+	if err == nil && account != nil { // it is said where it may be read
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, v1alpha1.AnnotationClusterID, account.Annotations[v1alpha1.AnnotationClusterID])
+	}
 	return joinfile.RenderToken(secret)
 }
 

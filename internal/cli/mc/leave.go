@@ -34,6 +34,9 @@ type LeaveResult struct {
 	// Left says, one sentence each, what stays behind and how to remove it; only
 	// a forced leave leaves anything.
 	Left []string
+	// Exports is how many ServiceExports are in this cluster, as far as these
+	// credentials may count them. They are somebody's wish, and stay.
+	Exports int
 }
 
 // Leave ends a membership: the member controller cleans this cluster, then
@@ -56,8 +59,12 @@ func Leave(ctx context.Context, c client.Client, opts LeaveOptions) (LeaveResult
 		run.did(kindClusterSet, opts.ClusterSet, Missing)
 		return run.result, run.deleteTokens(ctx, "")
 	}
-	if err := run.deleteSet(ctx, set); err != nil || run.goesOn {
+	if err := run.deleteSet(ctx, set); err != nil {
 		return run.result, err
+	}
+	run.result.Exports = run.countExports(ctx)
+	if run.goesOn {
+		return run.result, nil
 	}
 	return run.result, run.deleteTokens(ctx, leaderOf(set).Secret)
 }

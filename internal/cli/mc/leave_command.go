@@ -50,5 +50,17 @@ func runLeave(ctx context.Context, shell *shell, opts LeaveOptions) error {
 	for _, left := range result.Left {
 		fmt.Fprintln(shell.ErrOut, "warning: "+left)
 	}
+	if err == nil && result.Exports > 0 {
+		fmt.Fprintln(shell.ErrOut, leftExports(result.Exports))
+	}
 	return err
+}
+
+func leftExports(n int) string {
+	one, share := "s are", "They share"
+	if n == 1 {
+		one, share = " is", "It shares"
+	}
+	return fmt.Sprintf("%d ServiceExport%s still in this cluster. %s nothing while it is in no ClusterSet, and again when it joins one; "+
+		"take one out with: lockstep mc unexport NAME -n NAMESPACE", n, one, share)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
@@ -102,4 +103,13 @@ func (r *leaveRun) leftHere(ctx context.Context) []string {
 	}
 	return []string{fmt.Sprintf("%d imported Services are still in this cluster; remove them: kubectl delete services,serviceimports,endpointslices -A -l %s=%s",
 		len(services.Items), v1alpha1.LabelClusterSet, r.ClusterSet)}
+}
+
+// countExports is for a sentence; a cluster that does not tell has none to tell of.
+func (r *leaveRun) countExports(ctx context.Context) int {
+	var exports mcsv1beta1.ServiceExportList
+	if err := r.client.List(ctx, &exports); err != nil {
+		return 0
+	}
+	return len(exports.Items)
 }

@@ -2,6 +2,7 @@ package mc
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
@@ -52,11 +54,15 @@ func TestWK_16_LeaveDeletesOnlyItsOwnToken(t *testing.T) {
 	c, _ := cluster(t)
 	opts := joined(t, c)
 	withdraws(t, c, &opts)
+	create(t, c, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: opts.Namespace, Name: "cart"}})
 	result, err := Leave(t.Context(), c, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, []string{"clusterset/fleet deleted", "secret/east-token deleted"}, lines(result.Touched))
+	if result.Exports == 0 { // other tests have some, too
+		t.Error("the ServiceExport that stays is not counted")
+	}
 	get(t, c, opts.Namespace, "of-another-command", &corev1.Secret{})
 
 	again, err := Leave(t.Context(), c, opts)
@@ -153,4 +159,12 @@ func TestLeaveRefusesTheLeadersClusterSet(t *testing.T) {
 	_, err := Leave(t.Context(), c, LeaveOptions{Namespace: ns, ClusterSet: "fleet"})
 	wantError(t, err, exit.Refused, "leader's own")
 	get(t, c, ns, "fleet", &v1alpha2.ClusterSet{})
+}
+
+func TestWhatBecomesOfExportsIsSaid(t *testing.T) {
+	for n, want := range map[int]string{1: "1 ServiceExport is still in this cluster. It shares nothing", 2: "2 ServiceExports are still in this cluster. They share nothing"} {
+		if got := leftExports(n); !strings.HasPrefix(got, want) || !strings.Contains(got, "lockstep mc unexport NAME -n NAMESPACE") {
+			t.Error(got)
+		}
+	}
 }

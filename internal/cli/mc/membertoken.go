@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,7 +72,7 @@ func (o MemberTokenOptions) check(ctx context.Context, c client.Client) error {
 	if err := errors.Join(checkClusterID(o.what(), o.ClusterID), o.checkName()); err != nil {
 		return err
 	}
-	next := fmt.Sprintf("name the Namespace of the leader controller with -n, or make the ClusterSet first: lockstep mc init -n %s", o.Namespace)
+	next := fmt.Sprintf("name the Namespace of the leader controller with -n, or begin there: lockstep mc deploy leadercluster -n %s, then lockstep mc init -n %s --clusterset ID --clusterid ID", o.Namespace, o.Namespace)
 	if err := needNamespace(ctx, c, o.what(), o.Namespace, next); err != nil {
 		return err
 	}
@@ -104,6 +105,7 @@ func (o MemberTokenOptions) writeSecret(secret *corev1.Secret) error {
 	}
 	named := secret.DeepCopy()
 	named.Name = o.Name // after a rotation the leader's has another
+	metav1.SetMetaDataAnnotation(&named.ObjectMeta, v1alpha1.AnnotationClusterID, o.ClusterID)
 	manifest, err := joinfile.RenderToken(named)
 	if err == nil {
 		err = o.Manifest(manifest)

@@ -125,7 +125,7 @@ func TestCreateMemberTokenRefuses(t *testing.T) {
 func TestCreateMemberTokenNeedsTheNamespace(t *testing.T) {
 	c, _ := cluster(t)
 	_, err := CreateMemberToken(t.Context(), c, eastToken("nowhere"))
-	wantError(t, err, exit.Failed, `no Namespace "nowhere"`, "lockstep mc init")
+	wantError(t, err, exit.Failed, `no Namespace "nowhere"`, "lockstep mc deploy leadercluster -n nowhere", "lockstep mc init -n nowhere")
 }
 
 var errPlanted = errors.New("planted")

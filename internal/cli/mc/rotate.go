@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
@@ -102,7 +104,7 @@ func (r *rotateRun) check(ctx context.Context) error {
 	if r.rotation, err = readRotation(ctx, r.client, r.Namespace, r.Name); err != nil {
 		return explain(r.what(), err)
 	}
-	if err := r.refuseForeign(); err != nil || r.Member == nil {
+	if err := errors.Join(r.refuseForeign(), r.refuseShared(ctx)); err != nil || r.Member == nil {
 		return err
 	}
 	return r.checkMember(ctx)
@@ -114,6 +116,28 @@ func (r *rotateRun) refuseForeign() error {
 		if old.Annotations[v1alpha1.AnnotationCreatedByCLI] == "" {
 			return &refusal.Refusal{What: r.what(), Why: fmt.Sprintf("Secret %q holds a token of it and was not made by this command, which therefore would not delete it", old.Name),
 				Next: fmt.Sprintf("delete it, or hand it over: kubectl -n %s annotate secret %s %s=true", r.Namespace, old.Name, v1alpha1.AnnotationCreatedByCLI)}
+		}
+	}
+	return nil
+}
+
+// refuseShared: another member that beats with a token of this credential would
+// be cut off when the token is deleted, for the new one goes to one member only.
+func (r *rotateRun) refuseShared(ctx context.Context) error {
+	var announces v1alpha1.MemberClusterAnnounceList
+	if err := r.client.List(ctx, &announces, client.InNamespace(r.Namespace)); err != nil {
+		return explain(r.what(), err)
+	}
+	for _, token := range append(slices.Clone(r.rotation.Old), r.rotation.New) {
+		if token == nil {
+			continue
+		}
+		bearer := clusterset.Token(token.Data[corev1.ServiceAccountTokenKey])
+		if other := clusterset.OtherBearer(r.id, bearer, announces.Items); other != "" {
+			return &refusal.Refusal{What: r.what(), Rule: "ADM-MCA-6",
+				Why: fmt.Sprintf("member %q uses it as well, although it is bound to %q, and would be cut off", other, r.id),
+				Next: fmt.Sprintf("give that member its own first: lockstep mc create membertoken %s-token --cluster-id %s -n %s -o FILE, and there lockstep mc join with FILE",
+					other, other, r.Namespace)}
 		}
 	}
 	return nil
@@ -146,6 +170,7 @@ func (r *rotateRun) carry(ctx context.Context) error {
 	}
 	named := r.result.Secret.DeepCopy()
 	named.Name = r.Name // the name the member knows it by
+	metav1.SetMetaDataAnnotation(&named.ObjectMeta, v1alpha1.AnnotationClusterID, r.id)
 	manifest, err := joinfile.RenderToken(named)
 	if err == nil {
 		err = r.Manifest(manifest)

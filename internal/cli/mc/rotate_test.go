@@ -194,3 +194,19 @@ func TestRotateTokenLeavesForeignSecretsAlone(t *testing.T) {
 	}
 	removeSets(t, c, r.member)
 }
+
+// A member that came by a token of another would be cut off by its rotation.
+func TestRotateTokenCutsNobodyOff(t *testing.T) {
+	c, _ := cluster(t)
+	r := newRotation(t, c, true)
+	create(t, c, &v1alpha1.MemberClusterAnnounce{ClusterID: "west", ObjectMeta: metav1.ObjectMeta{
+		Namespace: r.leader, Name: "member-announce-from-west",
+		Annotations: map[string]string{v1alpha1.AnnotationCredential: clusterset.Credential(clusterset.Token(r.first))}}})
+	_, err := RotateToken(t.Context(), c, r.options(c))
+	wantError(t, err, exit.Refused, `member "west" uses it as well`, `bound to "east"`, "create membertoken west-token --cluster-id west", "ADM-MCA-6")
+	now, err := readRotation(t.Context(), c, r.leader, "east-token")
+	if err != nil || now.New != nil || len(now.Old) != 1 {
+		t.Errorf("a token was made or deleted all the same: %v", err)
+	}
+	removeSets(t, c, r.member)
+}

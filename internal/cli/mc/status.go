@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -76,7 +77,7 @@ func read(ctx context.Context, source Source) overview.Cluster {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.New("no answer in time")
 		}
-		return overview.Cluster{Context: source.Context, Failure: err.Error()}
+		return overview.Cluster{Context: source.Context, Failure: err.Error(), Next: certificateStep(err)}
 	}
 	return r.cluster
 }
@@ -118,7 +119,8 @@ func (r *reading) area(ctx context.Context, namespace string) error {
 	var announces v1alpha1.MemberClusterAnnounceList
 	var exports v1alpha1.ResourceExportList
 	var accounts corev1.ServiceAccountList
-	for _, list := range []client.ObjectList{&announces, &exports, &accounts} {
+	var leases coordinationv1.LeaseList
+	for _, list := range []client.ObjectList{&announces, &exports, &accounts, &leases} {
 		if err := r.list(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
@@ -126,7 +128,13 @@ func (r *reading) area(ctx context.Context, namespace string) error {
 	r.cluster.Announces = append(r.cluster.Announces, announces.Items...)
 	r.cluster.ResourceExports = append(r.cluster.ResourceExports, exports.Items...)
 	r.cluster.Accounts = append(r.cluster.Accounts, accounts.Items...)
-	return nil
+	r.cluster.Leases = append(r.cluster.Leases, leases.Items...)
+	loss := v1alpha1.ResourceImport{}
+	err := r.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.MemberLossImport}, &loss)
+	if err == nil {
+		r.cluster.Losses = append(r.cluster.Losses, loss)
+	}
+	return r.tolerate(client.IgnoreNotFound(err))
 }
 
 func (r *reading) list(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {

@@ -110,7 +110,9 @@ func TestStatusShowsTheOthersWhenOneIsAway(t *testing.T) {
 	}
 	var failures []string
 	for _, p := range view.Problems {
-		failures = append(failures, p.What+": "+p.Why)
+		if p.ClusterSet == "" { // those of other tests have problems of their own
+			failures = append(failures, p.What+": "+p.Why)
+		}
 	}
 	same(t, []string{
 		`cluster behind context "away" cannot be read: no answer within 1s`,

@@ -88,6 +88,7 @@ func (w *watcher) remembered(silent overview.Cluster) overview.Cluster {
 		return silent
 	}
 	shown := withoutBeats(last.cluster)
+	shown.Next = silent.Next
 	shown.Failure = fmt.Sprintf("%s; it is shown as it was at %s", w.away[silent.Context], last.at.Format(time.TimeOnly))
 	return shown
 }

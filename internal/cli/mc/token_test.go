@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 )
 
@@ -79,5 +80,24 @@ func TestJoinRefusesBadInputBeforeItLooks(t *testing.T) {
 	good.LeaderAPIServer, good.AllowLoopback = "https://127.0.0.1:6443", true
 	if err := good.validate(time.Now()); err != nil {
 		t.Errorf("loopback was allowed, and still: %v", err)
+	}
+}
+
+// What its manifest says is enough, whether or not the leader can be asked.
+func TestJoinRefusesATokenThatWasMadeForAnother(t *testing.T) {
+	opts := JoinOptions{
+		Namespace: "kube-system", ClusterSet: "fleet", ClusterID: "east", Token: tokenSecret("west-token", "word"),
+		LeaderClusterID: "hub", LeaderNamespace: "common", LeaderAPIServer: "https://hub.example",
+	}
+	for bound, refused := range map[string]bool{"": false, "east": false, "west": true} {
+		opts.Token.Annotations = map[string]string{v1alpha1.AnnotationClusterID: bound}
+		err := opts.validate(time.Now())
+		if !refused {
+			if err != nil {
+				t.Errorf("bound to %q: %v", bound, err)
+			}
+			continue
+		}
+		wantError(t, err, exit.Refused, `Secret "west-token" was made for cluster "west"`, "create membertoken east-token --cluster-id east -n common", "ADM-MCA-6")
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/config"
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/cli/mc/internal/bundle"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/kube/install"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
@@ -60,6 +61,10 @@ func Undeploy(ctx context.Context, c client.WithWatch, opts UndeployOptions) ([]
 	if err := run.refuse(ctx); err != nil {
 		return nil, err
 	}
+	if opts.Manifest != nil {
+		// Of a kind that nobody knows any more there are no objects to take out.
+		_ = bundle.Place(objects, opts.Namespace, func(obj *unstructured.Unstructured) (bool, error) { return c.IsObjectNamespaced(obj) })
+	}
 	err = run.remove(ctx, objects)
 	if err != nil && ctx.Err() != nil {
 		err = &exit.Error{Code: exit.Failed, Next: "repeat the command to complete it",
@@ -80,7 +85,7 @@ func (o UndeployOptions) objects() ([]*unstructured.Unstructured, error) {
 	if o.Manifest != nil {
 		objects, err = readBundle(o.Manifest, o.Role, o.Namespace)
 	} else {
-		objects, err = config.Render(o.Role, config.Options{Namespace: o.Namespace})
+		objects, err = config.Render(o.Role, config.Options{Namespace: o.Namespace, Admission: true}) // with whatever may have been deployed
 	}
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Usage, Cause: err}

@@ -34,6 +34,7 @@ func Unexport(ctx context.Context, c client.Client, opts ExportOptions) (ExportR
 	if opts.Wait == 0 {
 		return run.result, nil
 	}
+	run.none = export == nil
 	err = run.awaitImports(ctx, false)
 	switch {
 	case ctx.Err() != nil:

@@ -164,12 +164,20 @@ func TestMembership(t *testing.T) {
 		absent(t, w.hub, east.Namespace, "fleet", &v1alpha2.ClusterSet{})
 		get(t, w.hub, common, "member-announce-from-east", &v1alpha1.MemberClusterAnnounce{})
 	})
+	t.Run("the token is another member's", func(t *testing.T) {
+		north := w.joinOptions("north", token.Secret)
+		_, err := Join(t.Context(), w.hub, north)
+		wantError(t, err, exit.Refused, `member "east" is in the common area with the token of Secret "east-token"`, "create membertoken north-token --cluster-id north")
+		absent(t, w.hub, north.Namespace, "fleet", &v1alpha2.ClusterSet{})
+		absent(t, w.hub, north.Namespace, "east-token", &corev1.Secret{})
+	})
 	t.Run("status", func(t *testing.T) {
 		out, _, err := command(t, nil, "status", "--kubeconfig", w.lab.Kubeconfig(), "--contexts", "hub,east", "--exit-code")
 		if err != nil || !strings.Contains(out, "1/1") || strings.Contains(out, "PROBLEMS") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
+	t.Run("preflight", func(t *testing.T) { w.checks(t) })
 	t.Run("rotate-token", func(t *testing.T) { east.Token = w.rotates(t, east.Token) })
 	t.Run("export and unexport", func(t *testing.T) { w.exports(t) })
 	t.Run("leave", func(t *testing.T) {
@@ -191,7 +199,7 @@ func (w *world) failures(t *testing.T, good JoinOptions) {
 		words  []string
 	}{
 		"nobody listens":       {func(o *JoinOptions) { o.LeaderAPIServer = "https://127.0.0.1:1" }, exit.Waiting, []string{"127.0.0.1:1", "refused"}},
-		"another cluster's CA": {func(o *JoinOptions) { o.Token = tokenSecret("east-token", string(good.Token.Data["token"])) }, exit.Waiting, []string{"certificate"}},
+		"another cluster's CA": {func(o *JoinOptions) { o.Token = tokenSecret("east-token", string(good.Token.Data["token"])) }, exit.Waiting, []string{"certificate of the leader", "signed by an authority that is not trusted here", "mc create membertoken"}},
 		"a token nobody made":  {func(o *JoinOptions) { o.Token = withToken(good.Token, "invented") }, exit.Failed, []string{"does not accept the token"}},
 		"a Namespace nobody has": {func(o *JoinOptions) { o.LeaderNamespace = "nowhere"; o.Token = withToken(good.Token, "invented") },
 			exit.Failed, []string{"token"}},

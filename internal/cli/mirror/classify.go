@@ -103,7 +103,7 @@ func (c *classify) load(keysFromInput bool) (selection.Rules, selection.Lists, e
 		if err != nil {
 			return rules, selection.Lists{}, fmt.Errorf("cannot read the rules: %w", err)
 		}
-		if data, err = configMapData(text); err != nil {
+		if data, err = selection.ConfigMapData(text); err != nil {
 			return rules, selection.Lists{}, fmt.Errorf("cannot read the rules in %s: %w; give the ConfigMap %s as YAML or JSON", c.rules, err, selection.ConfigMapName)
 		}
 	}

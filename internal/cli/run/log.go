@@ -12,6 +12,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/kube/role"
 )
 
 // levels by name. Details of our own and of the libraries are debug.
@@ -35,7 +36,7 @@ func (o options) logger(w io.Writer) (logr.Logger, error) {
 	if o.verbose {
 		level = slog.LevelDebug
 	}
-	log := logr.FromSlogHandler(format(w, &slog.HandlerOptions{Level: level, ReplaceAttr: plainLevel}))
+	log := logr.FromSlogHandler(role.Calm(format(w, &slog.HandlerOptions{Level: level, ReplaceAttr: plainLevel})))
 	ctrllog.SetLogger(log)
 	klog.SetLogger(log)
 	return log, nil

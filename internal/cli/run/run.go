@@ -1,4 +1,4 @@
-// Package run starts the controllers: lockstep run leader|member.
+// Package run starts the controllers: lockstep run leader|member|mirror|mirror-monitor.
 package run
 
 import (
@@ -25,6 +25,7 @@ import (
 // options are the flags common to all roles. Those that only labs and tests
 // need are hidden; a Node may set them for all its Pods by environment.
 type options struct {
+	streams                       genericiooptions.IOStreams
 	config, kubeconfig, namespace string
 	logLevel, logFormat           string
 	verbose                       bool
@@ -43,11 +44,14 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Run a controller (this is what the Deployments do)",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return exit.Usagef("name a role: lockstep run leader, or lockstep run member")
+			return exit.Usagef("name a role: lockstep run leader, member, upgrader, mirror, or mirror-monitor")
 		},
 	}
 	cmd.AddCommand(newRole(streams, "leader", "Merge what members export; runs in the Namespace of the common area", runLeader))
+	cmd.AddCommand(newUpgrader(streams))
 	cmd.AddCommand(newRole(streams, "member", "Export to and import from the ClusterSet; runs in every member cluster", runMember))
+	cmd.AddCommand(mirrorRole(streams, "mirror", "Keep a standby's etcd equal to its primary's; runs in the standby cluster", runMirror))
+	cmd.AddCommand(mirrorRole(streams, "mirror-monitor", "Serve /check, which tells whether a standby is equal to its primary", runMonitor))
 	return cmd
 }
 
@@ -164,6 +168,8 @@ func runMember(cmd *cobra.Command, o options, config *v1alpha1.MultiClusterConfi
 		Options: common, Mode: config.EndpointIPType, Network: network(config), AllowLoopback: o.allowLoopback,
 	})
 }
+
+func namespaceOfPod() string { return os.Getenv("POD_NAMESPACE") }
 
 func envBool(name string) bool {
 	value, _ := strconv.ParseBool(os.Getenv(name)) // unset and nonsense are both no

@@ -67,8 +67,8 @@ func TestLeaderTellsItsArea(t *testing.T) {
 	leader.Roster(
 		[]v1alpha1.MemberClusterAnnounce{announce("east", begun.Add(52*time.Second).Format(time.RFC3339)), announce("west", "nonsense"), announce("new", "")},
 		clusterset.Receipts{
-			"east": {At: begun.Add(50 * time.Second), Heard: true}, // its clock is 2 s ahead
-			"west": {At: begun, Heard: true},
+			"east": {At: begun.Add(50 * time.Second), Heard: true, Touched: begun.Add(50 * time.Second)}, // its clock is 2 s ahead
+			"west": {At: begun, Heard: true, Touched: begun},
 			"new":  {At: begun.Add(time.Hour)}, // the clock of the leader was set back
 		})
 	want := map[string]float64{

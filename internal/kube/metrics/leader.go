@@ -15,7 +15,7 @@ import (
 
 var (
 	beatAgeFamily = family{"lockstep_member_heartbeat_age_seconds",
-		"Seconds since the leader saw the heartbeat of a member change, by the leader's clock; of a member not heard since this process began, seconds since then.",
+		"Seconds since the leader saw the heartbeat or the Lease of a member change, by the leader's clock; of a member not heard since this process began, seconds since then.",
 		[]string{"member"}}
 	clockOffsetFamily = family{"lockstep_member_clock_offset_seconds",
 		"By how many seconds the clock of a member is ahead of the leader's, as its last heartbeat told; the time the heartbeat took makes it smaller, and its time is kept in whole seconds.",
@@ -93,8 +93,8 @@ func (l *Leader) collectMembers(ch chan<- prometheus.Metric) (ids []string) {
 		ids = append(ids, id)
 		ch <- gauge(l.beatAge, max(0, l.now().Sub(receipt.At).Seconds()), id)
 		touched, err := time.Parse(time.RFC3339, members[i].Annotations[v1alpha1.AnnotationTouch])
-		if receipt.Heard && err == nil {
-			ch <- gauge(l.clockOffset, touched.Sub(receipt.At).Seconds(), id)
+		if !receipt.Touched.IsZero() && err == nil {
+			ch <- gauge(l.clockOffset, touched.Sub(receipt.Touched).Seconds(), id)
 		}
 	}
 	return ids

@@ -26,6 +26,9 @@ type State struct {
 	// is stored and the link reopened. Losses counts them.
 	Lost   *Area
 	Losses int
+	// OnLoss is what this member's own ClusterSet says of endpoints of members that
+	// are lost; empty means that the leader's counts.
+	OnLoss v1alpha1.LossPolicy
 }
 
 // State returns a copy.
@@ -64,6 +67,11 @@ func (l *Link) Update(area *Area, change func(*State)) {
 	l.stateChanged(before, next)
 }
 
+// Prefer notes what this member's own ClusterSet says of lost members.
+func (l *Link) Prefer(policy v1alpha1.LossPolicy) {
+	l.Update(l.Area(), func(state *State) { state.OnLoss = policy })
+}
+
 // Release ends the hold of a state that was seen, and tells whether it did:
 // not when writes were lost again meanwhile.
 func (l *Link) Release(seen State) (released bool) {
@@ -75,18 +83,18 @@ func (l *Link) Release(seen State) (released bool) {
 	return released
 }
 
-// stateChanged tells loops that asked through StateChanged, unless only the time
-// of the last beat moved on, and those that asked through HoldChanged.
+// stateChanged tells loops that asked through StateChanged, unless only the times
+// of the last contact moved on, and those that asked through HoldChanged.
 func (l *Link) stateChanged(before, next State) {
 	l.mu.Lock()
 	area, tell := l.area, []move(nil)
 	told := before
-	told.Pulse.LastBeat = next.Pulse.LastBeat
+	told.Pulse.LastBeat, told.Pulse.Renewed = next.Pulse.LastBeat, next.Pulse.Renewed
 	if before.Pulse.LastBeat.IsZero() != next.Pulse.LastBeat.IsZero() || !reflect.DeepEqual(told, next) {
 		tell = append(tell, l.onState...)
 	}
 	heldBefore, heldNow := before.Memory.HoldSince != nil, next.Memory.HoldSince != nil
-	if heldBefore != heldNow || !maps.Equal(before.Released, next.Released) {
+	if heldBefore != heldNow || !maps.Equal(before.Released, next.Released) || before.OnLoss != next.OnLoss {
 		tell = append(tell, l.onHold...)
 	}
 	l.mu.Unlock()
@@ -106,7 +114,7 @@ func (l *Link) StateChanged(request reconcile.Request) source.Source {
 }
 
 // HoldChanged is a source of requests for whenever a hold protects more or less
-// than before.
+// than before, or this member's policy for lost members has changed.
 func (l *Link) HoldChanged(requests func(context.Context, *Area) []reconcile.Request) source.Source {
 	return source.Func(func(_ context.Context, queue queue) error {
 		l.mu.Lock()

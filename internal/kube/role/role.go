@@ -178,6 +178,10 @@ func Start(ctx context.Context, mgr ctrl.Manager, o Options, meter prometheus.Co
 	return nil
 }
 
+// ElectionName names the Lease, in the Namespace of a role, that its replicas elect
+// one of them by.
+func ElectionName(o Options) string { return "lockstep-" + o.Name }
+
 func electionLock(config *rest.Config, o Options) (resourcelock.Interface, error) {
 	// A hung request must not outlive the time there is to renew.
 	config = rest.CopyConfig(config)
@@ -187,7 +191,7 @@ func electionLock(config *rest.Config, o Options) (resourcelock.Interface, error
 	if err != nil {
 		return nil, err
 	}
-	return resourcelock.New(resourcelock.LeasesResourceLock, o.Namespace, "lockstep-"+o.Name,
+	return resourcelock.New(resourcelock.LeasesResourceLock, o.Namespace, ElectionName(o),
 		clients.CoreV1(), clients.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: o.Identity})
 }
 

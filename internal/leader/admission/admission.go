@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,13 +19,14 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/admission"
 )
 
-// Paths of the wire; the last two are ours.
+// Paths of the wire; the last three are ours.
 const (
 	pathMutateExport = "/mutate-multicluster-crd-antrea-io-v1alpha1-resourceexport"
 	pathAnnounce     = "/validate-multicluster-crd-antrea-io-v1alpha1-memberclusterannounce"
 	pathExport       = "/validate-multicluster-crd-antrea-io-v1alpha1-resourceexport"
 	pathImport       = "/validate-multicluster-crd-antrea-io-v1alpha1-resourceimport"
 	pathSlice        = "/validate-discovery-k8s-io-v1-endpointslice"
+	pathLease        = "/validate-coordination-k8s-io-v1-lease"
 )
 
 // Decider decides about the common area.
@@ -44,6 +46,7 @@ func (d *Decider) Handler() http.Handler {
 		pathExport:             webhook.Verdict(d.export),
 		pathImport:             webhook.Verdict(d.importStatus),
 		pathSlice:              webhook.Verdict(d.slice),
+		pathLease:              webhook.Verdict(d.lease),
 		webhook.PathClusterSet: webhook.ClusterSets(d.Live, d.Area.Namespace, true),
 	}, d.Meter)
 }
@@ -87,6 +90,11 @@ func (d *Decider) importStatus(ctx context.Context, r *admissionv1.AdmissionRequ
 func (d *Decider) slice(ctx context.Context, r *admissionv1.AdmissionRequest) admission.Verdict {
 	o := admission.StatusObserved{Area: d.Area, Caller: d.caller(ctx, r)}
 	return admission.Slice(admission.Decode[discoveryv1.EndpointSlice](r), o)
+}
+
+func (d *Decider) lease(ctx context.Context, r *admissionv1.AdmissionRequest) admission.Verdict {
+	o := admission.StatusObserved{Area: d.Area, Caller: d.caller(ctx, r)}
+	return admission.Lease(admission.Decode[coordinationv1.Lease](r), o)
 }
 
 // tellTrusted makes every use of a credential that is only trusted for the time of

@@ -10,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,7 +133,7 @@ func TestWK_32_TrustIsTold(t *testing.T) {
 // What could not be read is never an allowance, and why stays here.
 func TestUnreadableIsRefused(t *testing.T) {
 	d, _ := newDecider(admission.Policy{}, errors.New("etcd of west is down"))
-	for path, user := range map[string]string{pathExport: "east", pathAnnounce: "east", pathSlice: "east"} {
+	for path, user := range map[string]string{pathExport: "east", pathAnnounce: "east", pathSlice: "east", pathLease: "east"} {
 		r := forged("system:serviceaccount:" + area + ":" + user)
 		if got := ask(t, d, path, r); got.Allowed || strings.Contains(got.Result.Message, "etcd") {
 			t.Errorf("%s: %+v", path, got.Result)
@@ -144,7 +145,7 @@ func TestUnreadableIsRefused(t *testing.T) {
 // member that writes in the name of nobody but itself is all that may pass.
 func FuzzHandler(f *testing.F) {
 	for _, object := range []string{`{}`, `null`, `{"spec":{"clusterID":"west"}}`, `{"clusterID":"west"}`, `{"metadata":{"labels":{"multicluster.kubernetes.io/source-cluster":"west"}}}`, `x`} {
-		for _, path := range []string{pathExport, pathAnnounce, pathSlice, pathImport, pathMutateExport} {
+		for _, path := range []string{pathExport, pathAnnounce, pathSlice, pathLease, pathImport, pathMutateExport} {
 			f.Add(path, "CREATE", "", []byte(object), []byte(object))
 			f.Add(path, "DELETE", "status", []byte(nil), []byte(object))
 		}
@@ -154,13 +155,21 @@ func FuzzHandler(f *testing.F) {
 		r := admissionv1.AdmissionRequest{Operation: admissionv1.Operation(operation), SubResource: subresource, Namespace: area,
 			UserInfo: authenticationv1.UserInfo{Username: "system:serviceaccount:" + area + ":east"}}
 		r.Object.Raw, r.OldObject.Raw = object, old
-		for _, decide := range []func(context.Context, *admissionv1.AdmissionRequest) admission.Verdict{d.announce, d.export, d.importStatus, d.slice} {
+		for _, decide := range []func(context.Context, *admissionv1.AdmissionRequest) admission.Verdict{d.announce, d.export, d.importStatus, d.slice, d.lease} {
 			decide(t.Context(), &r)
 		}
 		if v := d.export(t.Context(), &r); v.Allowed && subresource == "" {
 			request := admission.Decode[v1alpha1.ResourceExport](&r)
 			for _, e := range []*v1alpha1.ResourceExport{request.Object, request.Old} {
 				if e != nil && e.Spec.ClusterID != "east" && (operation != "CREATE" || e == request.Object) && (operation != "DELETE" || e == request.Old) {
+					t.Fatalf("allowed by %q: %s → %s", v.Rule, old, object)
+				}
+			}
+		}
+		if v := d.lease(t.Context(), &r); v.Allowed {
+			request := admission.Decode[coordinationv1.Lease](&r)
+			for _, l := range []*coordinationv1.Lease{request.Object, request.Old} {
+				if l != nil && l.Name != "lockstep-member-east" && (operation == "DELETE") == (l == request.Old) {
 					t.Fatalf("allowed by %q: %s → %s", v.Rule, old, object)
 				}
 			}

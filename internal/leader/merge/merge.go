@@ -76,11 +76,24 @@ func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (s
 		return seen, err
 	}
 	seen.Slices = slices.Items
-	if seen.Import, err = local.Get[v1alpha1.ResourceImport](ctx, r.Client, r.named(identity.ServiceImportName(tuple))); err != nil {
-		return seen, err
-	}
-	seen.EndpointsImport, err = local.Get[v1alpha1.ResourceImport](ctx, r.Client, r.named(identity.EndpointsImportName(tuple)))
+	err = r.observeImports(ctx, &seen)
 	return seen, err
+}
+
+// observeImports reads what is at each name that an import of the tuple can have.
+func (r *Reconciler) observeImports(ctx context.Context, seen *services.MergeObserved) error {
+	for name, into := range map[string]**v1alpha1.ResourceImport{
+		identity.ServiceImportName(seen.Tuple):    &seen.Import,
+		identity.ServiceImportAside(seen.Tuple):   &seen.ImportAside,
+		identity.EndpointsImportName(seen.Tuple):  &seen.EndpointsImport,
+		identity.EndpointsImportAside(seen.Tuple): &seen.EndpointsImportAside,
+	} {
+		var err error
+		if *into, err = local.Get[v1alpha1.ResourceImport](ctx, r.Client, r.named(name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // peers are the members by how they exchange endpoints. What is read is not
@@ -108,7 +121,7 @@ func (r *Reconciler) named(name string) types.NamespacedName {
 func (r *Reconciler) apply(ctx context.Context, plan services.MergePlan) error {
 	_, facts := apply.Change(ctx, r.Client, plan.Import.Current, plan.Import.Desired)
 	_, wire := apply.Change(ctx, r.Client, plan.EndpointsImport.Current, plan.EndpointsImport.Desired)
-	failures := []error{facts, wire}
+	failures := []error{facts, wire, apply.Changes(ctx, r.Client, plan.Strays)}
 	for _, change := range plan.Slices {
 		_, err := apply.Change(ctx, r.Client, change.Current, change.Desired)
 		failures = append(failures, err)

@@ -114,6 +114,8 @@ func (s survey) due(tuple types.NamespacedName) bool {
 	}
 	seen.Import = s.imports[identity.ServiceImportName(tuple)]
 	seen.EndpointsImport = s.imports[identity.EndpointsImportName(tuple)]
+	seen.ImportAside = s.imports[identity.ServiceImportAside(tuple)]
+	seen.EndpointsImportAside = s.imports[identity.EndpointsImportAside(tuple)]
 	plan := services.Merge(seen)
 	return !plan.Import.IsZero() || !plan.EndpointsImport.IsZero()
 }

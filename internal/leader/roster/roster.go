@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -44,14 +45,15 @@ type Reconciler struct {
 	// well, with a sentence for each; NetworkChanged lets pass what that depends on.
 	Conflicts      func(ctx context.Context, area string) (map[string]string, error)
 	NetworkChanged predicate.Predicate
-	// Timeout is the age at which a heartbeat says nothing any more; LookAgain
-	// how often that is checked.
-	Timeout, LookAgain time.Duration
-	Now                func() time.Time
-	Meter              *metrics.Leader
+	// Periods say what silence means; LookAgain is how often that is checked at
+	// least. Election names the Lease by which the leader hears itself.
+	Periods   clusterset.Periods
+	Election  string
+	LookAgain time.Duration
+	Now       func() time.Time
+	Meter     *metrics.Leader
 
-	// receipts is what this process witnessed. What it did not is in the status.
-	receipts clusterset.Receipts
+	ear ear
 }
 
 // SetupWithManager registers the loop.
@@ -62,7 +64,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	return ctrl.NewControllerManagedBy(mgr).Named("roster").WithOptions(options).
 		Watches(&v1alpha2.ClusterSet{}, one).
 		Watches(&v1alpha1.MemberClusterAnnounce{}, one).
-		Watches(&v1alpha1.ResourceImport{}, one, builder.WithPredicates(r.NetworkChanged)).
+		Watches(&v1alpha1.ResourceImport{}, one, builder.WithPredicates(predicate.Or(r.NetworkChanged, lossChanged()))).
+		Watches(&coordinationv1.Lease{}, r.listen(key)).
 		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			queue.Add(key)
 			return nil
@@ -86,15 +89,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	failures, again := []error{r.dismiss(ctx, seen)}, ctrl.Result{RequeueAfter: r.LookAgain}
+	var receipts clusterset.Receipts
 	if seen.set != nil {
-		r.receipts = clusterset.Witness(r.receipts, seen.members, r.Now())
-		waiting, err := r.acknowledge(ctx, seen)
+		view := r.judge(seen)
+		receipts, again.RequeueAfter = view.receipts, view.next
+		waiting, err := r.acknowledge(ctx, seen, view.silences)
 		if waiting { // for merges of which no event tells this loop
-			again.RequeueAfter = r.LookAgain / 10
+			again.RequeueAfter = min(again.RequeueAfter, r.LookAgain/10)
 		}
-		failures = append(failures, err, r.report(ctx, seen))
+		failures = append(failures, err, r.report(ctx, seen, view), r.tellLoss(ctx, seen, view), r.cleanUp(ctx, seen, view))
 	}
-	r.Meter.Roster(seen.members, r.receipts)
+	r.Meter.Roster(seen.members, receipts)
 	return apply.Result(again, errors.Join(failures...))
 }
 
@@ -155,7 +160,7 @@ func (r *Reconciler) check(ctx context.Context, seen *observed) error {
 // acknowledge answers every member of the set (LDR-MS-1), and tells those that
 // have published everything when all of it is merged. waiting tells that some
 // are still to be told.
-func (r *Reconciler) acknowledge(ctx context.Context, seen observed) (waiting bool, err error) {
+func (r *Reconciler) acknowledge(ctx context.Context, seen observed, silences map[string]clusterset.Silence) (waiting bool, err error) {
 	if seen.problem != nil {
 		return false, nil
 	}
@@ -164,6 +169,7 @@ func (r *Reconciler) acknowledge(ctx context.Context, seen observed) (waiting bo
 	_, wire := clusterset.Peers(seen.members)
 	for i := range seen.members {
 		answers[i] = clusterset.Acknowledge(&seen.members[i], seen.set, wire)
+		clusterset.NoteSilence(answers[i], silences[answers[i].ClusterID])
 		if clusterset.AwaitsMerge(answers[i]) {
 			published = append(published, answers[i].ClusterID)
 		}
@@ -181,7 +187,7 @@ func (r *Reconciler) acknowledge(ctx context.Context, seen observed) (waiting bo
 		}
 		waiting = waiting || clusterset.AwaitsMerge(answer)
 		outcome, err := apply.Change(ctx, r.Client, member, answer)
-		if err == nil && outcome == apply.Configured {
+		if silent := !silences[member.ClusterID].Since.IsZero(); err == nil && outcome == apply.Configured && !silent {
 			log.FromContext(ctx).Info("Member answered", "cluster", member.ClusterID, "peer", member.Annotations[v1alpha1.AnnotationPeer] != "", "wire", wire)
 		}
 		failures = append(failures, client.IgnoreNotFound(err))
@@ -225,6 +231,7 @@ func (r *Reconciler) takeBack(ctx context.Context, cluster string) error {
 		}
 	}
 	var slices discoveryv1.EndpointSliceList
+	failures = append(failures, r.takeLease(ctx, cluster))
 	if err := r.Uncached.List(ctx, &slices, client.InNamespace(r.Namespace), client.MatchingLabels{
 		mcsv1beta1.LabelSourceCluster: cluster, discoveryv1.LabelManagedBy: v1alpha1.SliceManager,
 	}); err != nil {
@@ -238,12 +245,12 @@ func (r *Reconciler) takeBack(ctx context.Context, cluster string) error {
 }
 
 // report writes the status of the ClusterSets (LDR-CS-2, LDR-MS-2).
-func (r *Reconciler) report(ctx context.Context, seen observed) error {
+func (r *Reconciler) report(ctx context.Context, seen observed, view view) error {
 	next := seen.set.DeepCopy()
-	next.Status = r.status(seen)
+	next.Status = r.status(seen, view)
 	outcome, err := apply.Status(ctx, r.Client, seen.set, next)
 	if outcome == apply.Configured && err == nil {
-		r.tell(seen.set, next)
+		r.tell(seen, next)
 	}
 	for _, surplus := range seen.surplus {
 		refused := surplus.DeepCopy()
@@ -257,10 +264,8 @@ func (r *Reconciler) report(ctx context.Context, seen observed) error {
 
 // status of the ClusterSet that is served. A refusal of it ends no conflict: what
 // members claim stands in the area all the same.
-func (r *Reconciler) status(seen observed) v1alpha1.ClusterSetStatus {
-	status := clusterset.LeaderStatus(clusterset.LeaderObserved{
-		Set: seen.set, Announces: seen.members, Receipts: r.receipts, Now: r.Now(), Timeout: r.Timeout,
-	})
+func (r *Reconciler) status(seen observed, view view) v1alpha1.ClusterSetStatus {
+	status := *view.status.DeepCopy()
 	if seen.problem != nil {
 		status = clusterset.Refused(seen.set, *seen.problem, r.Now())
 	}
@@ -268,8 +273,10 @@ func (r *Reconciler) status(seen observed) v1alpha1.ClusterSetStatus {
 	return status
 }
 
-// tell repeats a change of the whole, or of conflicts, as Events.
-func (r *Reconciler) tell(before, after *v1alpha2.ClusterSet) {
+// tell repeats a change of the whole, of conflicts, or of clean-ups to come, as Events.
+func (r *Reconciler) tell(seen observed, after *v1alpha2.ClusterSet) {
+	before := seen.set
+	r.announceCleanUps(seen, after)
 	for _, n := range clusterset.ConflictNews(before.Status, after.Status) {
 		r.Events.Eventf(after, nil, n.Type, n.Reason, "Compare", "%s", n.Message)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/kube/handshake"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
@@ -32,7 +33,9 @@ type Beater struct {
 	// clusters apart that claim one ID.
 	ClusterUID string
 	Every      time.Duration
-	Now        func() time.Time
+	// CleanUpAfter is how long the leader bears a silent member (LDR-GC-1).
+	CleanUpAfter time.Duration
+	Now          func() time.Time
 
 	member string   // ClusterSet and cluster ID that the fields below speak of
 	wrote  []string // touch-ts values this process sent: the last confirmed and later tries
@@ -111,20 +114,22 @@ func (b *Beater) exchange(ctx context.Context, area *remote.Area) error {
 	b.Link.Answer(area, answer)
 	b.Link.Update(area, func(state *remote.State) {
 		state.Pulse = clusterset.Pulse{
-			LastBeat: b.Now(), Answered: answer.Seen, Held: state.Memory.HoldSince != nil, Problem: unreadable(area),
+			LastBeat: b.Now(), Renewed: state.Pulse.Renewed, Answered: answer.Seen, Held: state.Memory.HoldSince != nil, Problem: unreadable(area),
 		}
 	})
 	return nil
 }
 
-// contact is what this beat tells. Only a leader of ours never deletes the
-// announce of a member that lives.
+// contact is what this beat tells. A leader of ours deletes the announce of a
+// member only after a day of silence, upstream's also that of one that lives.
 func (b *Beater) contact(announce *v1alpha1.MemberClusterAnnounce, answer clusterset.LeaderAnswer, revision uint64) clusterset.Contact {
 	contact := clusterset.Contact{
 		ClusterSetUID: answer.ClusterSetUID, Revision: revision, StoreAfter: clusterset.RememberAfter * b.Every,
 	}
 	if announce != nil {
 		contact.Touch = announce.Annotations[v1alpha1.AnnotationTouch]
+	} else {
+		contact.Dismissed = clusterset.Dismisses(b.Link.State().Memory, b.Now(), b.CleanUpAfter)
 	}
 	if len(b.wrote) > 0 {
 		contact.AsLeft = announce != nil && slices.Contains(b.wrote, contact.Touch)
@@ -245,6 +250,9 @@ func problemOf(err error, access clusterset.Access) *clusterset.Problem {
 		return &clusterset.Problem{Reason: clusterset.ReasonDisconnected, Message: fmt.Sprintf(format, args...)}
 	}
 	var transport *url.Error
+	if problem, found := handshake.Find(err); found {
+		return disconnected("the certificate of the leader at %s %s; %s", access.Server, problem.Why, certificateStep(problem.Kind))
+	}
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return &clusterset.Problem{Reason: clusterset.ReasonUnauthorized, Message: fmt.Sprintf(
@@ -260,6 +268,20 @@ func problemOf(err error, access clusterset.Access) *clusterset.Problem {
 		return disconnected("the leader at %s cannot be used: %v; check its address, its certificate and the network to it", access.Server, rootCause(err))
 	default:
 		return disconnected("what listens at %s does not answer as a Kubernetes API server (%v); check the leader's address", access.Server, rootCause(err))
+	}
+}
+
+// certificateStep is what to do about the certificate of a leader.
+func certificateStep(kind handshake.Kind) string {
+	switch kind {
+	case handshake.UnknownAuthority:
+		return "when the leader has a new CA, make the token's manifest anew with \"lockstep mc create membertoken NAME -o FILE\" there and join with it again; else another server answers at that address"
+	case handshake.OutOfTime:
+		return "renew it on the nodes of the leader's control plane, and see that the clocks of both clusters are right"
+	case handshake.OtherName:
+		return "join with an address it is for, or have it issued for this one too"
+	default:
+		return "see what that API server shows"
 	}
 }
 

@@ -6,6 +6,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +40,11 @@ type Reconciler struct {
 	Families []corev1.IPFamily
 	Link     *remote.Link
 	Events   events.EventRecorder
-	Now      func() time.Time
-	Meter    *metrics.Member
+	// Sight is the age of the last contact at which the leader cannot be seen;
+	// LookAgain how often is asked then whether it can.
+	Sight, LookAgain time.Duration
+	Now              func() time.Time
+	Meter            *metrics.Member
 }
 
 // observed is what the plan depends on, and what there is to write on.
@@ -68,7 +72,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if wait := r.patience(seen, plan); err == nil && wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	return apply.Result(ctrl.Result{}, errors.Join(err, r.report(ctx, seen, plan)))
+	again := ctrl.Result{}
+	if plan.Blind {
+		again.RequeueAfter = r.LookAgain
+	}
+	return apply.Result(again, errors.Join(err, r.report(ctx, seen, plan)))
 }
 
 // statusWithin is how long a new ServiceImport may be without a status.
@@ -108,7 +116,23 @@ func (r *Reconciler) observe(ctx context.Context, tuple types.NamespacedName) (o
 		Wire: view.Exchange == clusterset.ExchangeWire,
 		Hold: r.hold(),
 	}}
+	var err error
+	if seen.Loss, err = r.loss(ctx, area); err != nil {
+		return seen, err
+	}
 	return seen, errors.Join(seen.observeArea(ctx, view), seen.observeLocal(ctx, r))
+}
+
+// loss is what the leader says of members, and what it means here.
+func (r *Reconciler) loss(ctx context.Context, area *remote.Area) (services.Loss, error) {
+	told, err := area.Loss(ctx)
+	if err != nil || len(told.Clusters) == 0 {
+		return services.Loss{}, err
+	}
+	state := r.Link.State()
+	return services.Loss{
+		Policy: cmp.Or(state.OnLoss, told.Policy), Lost: told.Clusters, Blind: !state.Pulse.SeesLeader(r.Now(), r.Sight),
+	}, nil
 }
 
 func (r *Reconciler) hold() services.Hold {

@@ -32,6 +32,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.ofSlice)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		WatchesRawSource(r.Link.Watch(&v1alpha1.ResourceImport{}, ofImport)).
+		WatchesRawSource(r.Link.Watch(&v1alpha1.ResourceImport{}, r.ofLoss)).
 		WatchesRawSource(r.Link.Watch(&discoveryv1.EndpointSlice{}, ofRemoteSlice)).
 		WatchesRawSource(r.Link.Moved(r.all)).
 		WatchesRawSource(r.Link.HoldChanged(r.all)).
@@ -49,6 +50,15 @@ func ofImport(_ context.Context, object client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{request(spec.Namespace, spec.Name)}
+}
+
+// ofLoss brings all imports when the leader says of other members than before
+// that they are lost.
+func (r *Reconciler) ofLoss(ctx context.Context, object client.Object) []reconcile.Request {
+	if object.(*v1alpha1.ResourceImport).Spec.Kind != v1alpha1.KindMemberLoss {
+		return nil
+	}
+	return r.all(ctx, r.Link.Area())
 }
 
 func ofRemoteSlice(_ context.Context, slice client.Object) []reconcile.Request {

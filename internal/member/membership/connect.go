@@ -57,6 +57,8 @@ func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
 		return err
 	}
 	r.last = seen.access
+	policy, _ := clusterset.ReadLossPolicy(seen.set.Annotations)
+	r.Link.Prefer(policy)
 	withdrawing := seen.state.Pulse.Problem != nil && seen.state.Pulse.Problem.Reason == clusterset.ReasonWithdrawing
 	if seen.answered && !seen.state.Pulse.Answered || withdrawing && !seen.announced {
 		r.Link.Nudge() // the next beat would find it, but a person may be waiting

@@ -72,10 +72,9 @@ func TestConflictsComeAndGo(t *testing.T) {
 func TestLivenessIsNoConflict(t *testing.T) {
 	set := leaderSet()
 	set.Status.ClusterStatuses = []v1alpha1.ClusterStatus{{ClusterID: "east", Conditions: []v1alpha1.ClusterCondition{{Type: v1alpha1.ClusterNetworkConflict, Status: "True"}}}}
-	status := clusterset.LeaderStatus(clusterset.LeaderObserved{
-		Set: set, Announces: []v1alpha1.MemberClusterAnnounce{announce("east", 0)}, Receipts: clusterset.Receipts{"east": {At: time.Unix(100, 0)}},
-		Now: time.Unix(101, 0), Timeout: time.Minute,
-	})
+	members, hearing := []v1alpha1.MemberClusterAnnounce{announce("east", 0)}, &clusterset.Hearing{Periods: periods}
+	hearing.Look(members, time.Unix(100, 0))
+	status, _ := clusterset.LeaderStatus(clusterset.LeaderObserved{Set: set, Announces: members, Hearing: hearing, Now: time.Unix(101, 0)})
 	if c := status.ClusterStatuses[0].Conditions[0]; c.Type != v1alpha1.ClusterReady || c.Status != "Unknown" {
 		t.Errorf("the condition is %+v", c)
 	}

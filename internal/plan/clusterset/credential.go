@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strings"
+
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 )
 
 // Credential tells the tokens of a member apart without telling anything else: 16
@@ -57,4 +59,19 @@ func ReadProof(told string, token Token) Proof {
 	default:
 		return ProofMissing
 	}
+}
+
+// OtherBearer is the ID of a member, other than id, that was last heard of with
+// this token; "" when none tells so. A token acts as one member (ADM-MCA-6).
+func OtherBearer(id string, token Token, announces []v1alpha1.MemberClusterAnnounce) string {
+	first := ""
+	for _, a := range announces {
+		if a.ClusterID == id || ReadProof(a.Annotations[v1alpha1.AnnotationCredential], token) != ProofGiven {
+			continue
+		}
+		if first == "" || a.ClusterID < first {
+			first = a.ClusterID
+		}
+	}
+	return first
 }

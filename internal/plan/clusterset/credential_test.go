@@ -72,3 +72,31 @@ func TestHeartbeatTellsItsCredential(t *testing.T) {
 		t.Errorf("it tells %q of the token before", told)
 	}
 }
+
+// A token that two members beat with is the one's or the other's.
+func TestOtherBearer(t *testing.T) {
+	mine, other := jwt("east-token", "s"), jwt("west-token", "s")
+	for name, tc := range map[string]struct {
+		told map[string]clusterset.Token // by member
+		want string
+	}{
+		"nobody is there":             {nil, ""},
+		"only the member itself":      {map[string]clusterset.Token{"east": mine}, ""},
+		"each has its own":            {map[string]clusterset.Token{"east": mine, "west": other}, ""},
+		"another has it":              {map[string]clusterset.Token{"west": mine}, "west"},
+		"the first of several":        {map[string]clusterset.Token{"west": mine, "north": mine, "east": mine}, "north"},
+		"a member that does not tell": {map[string]clusterset.Token{"west": "opaque"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var announces []v1alpha1.MemberClusterAnnounce
+			for id, token := range tc.told {
+				a := v1alpha1.MemberClusterAnnounce{ClusterID: id}
+				a.Annotations = map[string]string{v1alpha1.AnnotationCredential: clusterset.Credential(token)}
+				announces = append(announces, a)
+			}
+			if got := clusterset.OtherBearer("east", mine, announces); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

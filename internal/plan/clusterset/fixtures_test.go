@@ -8,12 +8,16 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 )
 
 const (
 	timeout = 30 * time.Second
 	eastUID = "uid-of-east"
 )
+
+// periods are the real ones.
+var periods = clusterset.NewPeriods(func(d time.Duration) time.Duration { return d })
 
 var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 

@@ -30,6 +30,9 @@ type Contact struct {
 	// is another one, although nobody else may write it: it is gone, or older.
 	// A process that has not written any yet can say neither.
 	AsLeft, Foreign bool
+	// Dismissed is set when the announce is gone and was written last so long ago
+	// that the leader deletes it (LDR-GC-1). That is no loss of writes.
+	Dismissed bool
 	// StoreAfter is the age at which the remembered touch-ts is stored again.
 	StoreAfter time.Duration
 }
@@ -42,12 +45,15 @@ func Remember(memory v1alpha1.LeaderMemory, contact Contact, now time.Time) (nex
 	uid := types.UID(contact.ClusterSetUID)
 	replaced := uid != "" && memory.ClusterSetUID != "" && uid != memory.ClusterSetUID
 	rewound := contact.Revision < memory.Revision
-	lost = replaced || rewound || contact.Foreign || contact.predates(memory)
+	lost = replaced || rewound || !contact.Dismissed && (contact.Foreign || contact.predates(memory))
 	if lost && next.HoldSince == nil {
 		next.HoldSince = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
 	if uid != "" {
 		next.ClusterSetUID = uid
+	}
+	if contact.Dismissed {
+		next.Touch = "" // of an announce that will not come back
 	}
 	if lost || contact.Revision >= memory.Revision+rememberEvery || memory.Revision == 0 {
 		next.Revision = contact.Revision
@@ -67,6 +73,14 @@ func (c Contact) predates(memory v1alpha1.LeaderMemory) bool {
 		return false
 	}
 	return c.Touch == "" || c.age(memory) < 0
+}
+
+// Dismisses tells whether an announce that is gone may have been deleted because
+// of silence: the one remembered was written that long ago, by the clock of this
+// member at both ends.
+func Dismisses(memory v1alpha1.LeaderMemory, now time.Time, after time.Duration) bool {
+	touch := parseTouch(memory.Touch)
+	return !touch.IsZero() && now.Sub(touch) >= after
 }
 
 // age is by how much the touch-ts found is younger than the one remembered. A

@@ -30,6 +30,7 @@ type Pulse struct {
 	Answered bool      // the leader has answered on the announce
 	Held     bool      // withdrawals are held (LeaderRestored)
 	Awaited  string    // clusters that this waits for, "east, west"; empty when nobody can tell
+	Renewed  time.Time // of the Lease; zero where it is not renewed
 }
 
 // MemberStatus is the status of a member's ClusterSet (MEM-CS-6). Until a
@@ -48,6 +49,9 @@ func MemberStatus(set *v1alpha2.ClusterSet, pulse Pulse, now time.Time, timeout 
 		overall.Status = corev1.ConditionTrue
 	case ready.Status == corev1.ConditionTrue:
 		overall.Reason, overall.Message = leads.Reason, leads.Message
+	}
+	if _, problem := ReadLossPolicy(set.Annotations); problem != nil {
+		overall = complain(overall, *problem)
 	}
 	leaderID := ""
 	if len(set.Spec.Leaders) > 0 {
@@ -92,19 +96,20 @@ func memberConditions(pulse Pulse, now time.Time, timeout time.Duration) (ready,
 	return ready, leads
 }
 
-// LeaderObserved is what the status of the leader's ClusterSet depends on.
+// LeaderObserved is what the leader's view of its members depends on.
 type LeaderObserved struct {
 	Set       *v1alpha2.ClusterSet
 	Announces []v1alpha1.MemberClusterAnnounce // of this ClusterSet, alive
-	Receipts  Receipts
+	Hearing   *Hearing
 	Now       time.Time
-	Timeout   time.Duration
 }
 
 // LeaderStatus is the status of the leader's ClusterSet (LDR-CS-2, LDR-MS-2,
-// WK-28): sorted, and equal as long as nothing happened.
-func LeaderStatus(o LeaderObserved) v1alpha1.ClusterSetStatus {
-	status := v1alpha1.ClusterSetStatus{ObservedGeneration: o.Set.Generation}
+// WK-28): sorted, and equal as long as nothing happened. Silences says how it
+// stands with each member that is in it.
+func LeaderStatus(o LeaderObserved) (status v1alpha1.ClusterSetStatus, silences map[string]Silence) {
+	status.ObservedGeneration = o.Set.Generation
+	silences = map[string]Silence{}
 	var silent []string
 	for _, a := range o.Announces {
 		c := memberLiveness(a, o)
@@ -113,36 +118,86 @@ func LeaderStatus(o LeaderObserved) v1alpha1.ClusterSetStatus {
 		} else {
 			silent = append(silent, a.ClusterID)
 		}
-		status.ClusterStatuses = append(status.ClusterStatuses, v1alpha1.ClusterStatus{ClusterID: a.ClusterID, Conditions: []v1alpha1.ClusterCondition{c}})
+		cluster := v1alpha1.ClusterStatus{ClusterID: a.ClusterID, Conditions: []v1alpha1.ClusterCondition{c}}
+		silences[a.ClusterID] = silenceOf(a, c, o)
+		if pending, ok := cleanUpCondition(a, silences[a.ClusterID]); ok {
+			cluster.Conditions = append(cluster.Conditions, pending)
+		}
+		status.ClusterStatuses = append(status.ClusterStatuses, cluster)
 	}
 	slices.SortFunc(status.ClusterStatuses, func(a, b v1alpha1.ClusterStatus) int { return strings.Compare(a.ClusterID, b.ClusterID) })
 	status.TotalClusters = int32(len(o.Announces))
 	status.Conditions = []v1alpha1.ClusterSetCondition{summary(silent, len(o.Announces))}
+	if _, problem := ReadLossSetting(o.Set.Annotations); problem != nil {
+		status.Conditions[0] = complain(status.Conditions[0], *problem)
+	}
 	keepTimes(&status, o.Set.Status, o.Now)
-	return status
+	return status, silences
+}
+
+// complain adds to a condition a problem that stops nothing but itself.
+func complain(c v1alpha1.ClusterSetCondition, problem Problem) v1alpha1.ClusterSetCondition {
+	if c.Reason == "" {
+		c.Reason = problem.Reason
+	}
+	if c.Message != "" {
+		c.Message += "; "
+	}
+	c.Message += problem.Message
+	return c
 }
 
 func memberLiveness(a v1alpha1.MemberClusterAnnounce, o LeaderObserved) v1alpha1.ClusterCondition {
 	c := v1alpha1.ClusterCondition{Type: v1alpha1.ClusterReady, Status: corev1.ConditionTrue, Reason: "Connected"}
-	receipt := o.Receipts[a.ClusterID]
-	silent := o.Now.Sub(receipt.At) > o.Timeout
-	if before, ok := findMember(o.Set.Status, a.ClusterID); ok && !receipt.Heard && (!silent || before.Status == corev1.ConditionFalse) {
+	heard, silent := o.Hearing.receipts[a.ClusterID].Heard, o.Hearing.Silent(a.ClusterID, o.Now)
+	before, ok := findMember(o.Set.Status, a.ClusterID)
+	if ok && !heard && (!silent || before.Status == corev1.ConditionFalse) {
 		// Not heard since this process looks: what was said before still stands,
 		// and so does since when the member is silent.
 		return before
 	}
+	noted := !readSilence(a).Since.IsZero()
 	switch {
-	case silent:
+	case silent || noted && !heard: // the status may be lost, the note is not
 		c.Status, c.Reason = corev1.ConditionFalse, ReasonDisconnected
 		c.Message = "no heartbeat arrives; check the member's controller and its network to this API server"
-		if receipt.Heard {
-			c.Message = fmt.Sprintf("no heartbeat since %s; check the member's controller and its network to this API server", receipt.At.UTC().Format(time.RFC3339))
+		if heard || noted {
+			c.Message = fmt.Sprintf("no heartbeat since %s; check the member's controller and its network to this API server", o.silentSince(a).UTC().Format(time.RFC3339))
 		}
-	case !receipt.Heard:
+	case !heard:
 		c.Status, c.Reason, c.Message = corev1.ConditionUnknown, "Waiting", "no heartbeat was seen since the leader controller started"
 	}
 	return c
 }
+
+// NextLook is when, at the latest, the leader has to look at its members again to
+// say in time what is to be said; not more than the limit.
+func NextLook(o LeaderObserved, status v1alpha1.ClusterSetStatus, silences map[string]Silence, limit time.Duration) time.Duration {
+	next := limit
+	in := func(d time.Duration) { next = min(next, max(d, soonest)) }
+	setting, _ := ReadLossSetting(o.Set.Annotations)
+	for id, receipt := range o.Hearing.receipts {
+		c, ok := findMember(status, id)
+		s := silences[id]
+		switch {
+		case !ok:
+		case c.Status == corev1.ConditionTrue && receipt.Renewing:
+			in(o.Hearing.patience(id) - o.Hearing.Silence(id, o.Now))
+		case c.Status == corev1.ConditionFalse:
+			if wait := setting.After - o.Now.Sub(c.LastTransitionTime.Time); wait > 0 {
+				in(wait)
+			}
+			if wait := s.CleanUpAt.Sub(o.Now); !s.CleanUpAt.IsZero() && wait > 0 {
+				in(wait)
+			}
+		}
+	}
+	return next
+}
+
+// soonest keeps a leader that does not hear itself, whose time stands still, from
+// looking without a pause.
+const soonest = 100 * time.Millisecond
 
 func findMember(status v1alpha1.ClusterSetStatus, id string) (v1alpha1.ClusterCondition, bool) {
 	return findCondition(status, id, v1alpha1.ClusterReady)
@@ -160,37 +215,6 @@ func summary(silent []string, total int) v1alpha1.ClusterSetCondition {
 		c.Status, c.Reason, c.Message = corev1.ConditionFalse, "MembersNotReady", "not connected: "+strings.Join(silent, ", ")
 	}
 	return c
-}
-
-// Receipts says when the leader last saw each member's heartbeat change, by the
-// leader's own clock. It is what this process witnessed; what came before it is
-// in the status.
-type Receipts map[string]Receipt
-
-// Receipt is the last change of one member's announce.
-type Receipt struct {
-	Touch string    // touch-ts as it was then, compared for change only
-	At    time.Time // leader's clock
-	Heard bool      // false: present when this process began to look, not heard since
-}
-
-// Witness returns the receipts after looking at the announces once more. A nil
-// before means: the first look of this process.
-func Witness(before Receipts, announces []v1alpha1.MemberClusterAnnounce, now time.Time) Receipts {
-	after := make(Receipts, len(announces))
-	for _, a := range announces {
-		touch := string(a.UID) + a.Annotations[v1alpha1.AnnotationTouch]
-		last, known := before[a.ClusterID]
-		switch {
-		case known && last.Touch == touch:
-			after[a.ClusterID] = last
-		case known || before != nil:
-			after[a.ClusterID] = Receipt{Touch: touch, At: now, Heard: true}
-		default:
-			after[a.ClusterID] = Receipt{Touch: touch, At: now}
-		}
-	}
-	return after
 }
 
 // keepTimes gives each condition the time of its last change of status: the

@@ -127,10 +127,10 @@ func TestMEM_CS_6_AStartIsNoNews(t *testing.T) {
 // watcher plays a leader controller: it looks at the announces from time to
 // time, and forgets all but the status when it is started again.
 type watcher struct {
-	t        *testing.T
-	set      *v1alpha2.ClusterSet
-	receipts clusterset.Receipts
-	members  []v1alpha1.MemberClusterAnnounce
+	t       *testing.T
+	set     *v1alpha2.ClusterSet
+	hearing *clusterset.Hearing
+	members []v1alpha1.MemberClusterAnnounce
 }
 
 // touch is a heartbeat of each of the clusters.
@@ -145,9 +145,14 @@ func (w *watcher) touch(touched int, clusters ...string) {
 func (w *watcher) look(second int) string {
 	w.t.Helper()
 	now := noon.Add(time.Duration(second) * time.Second)
-	w.receipts = clusterset.Witness(w.receipts, w.members, now)
-	w.set.Status = clusterset.LeaderStatus(clusterset.LeaderObserved{Set: w.set, Announces: w.members, Receipts: w.receipts, Now: now, Timeout: timeout})
-	again := clusterset.LeaderStatus(clusterset.LeaderObserved{Set: w.set, Announces: w.members, Receipts: w.receipts, Now: now.Add(time.Second), Timeout: timeout})
+	if w.hearing == nil {
+		w.hearing = &clusterset.Hearing{Periods: periods}
+	}
+	w.hearing.Look(w.members, now)
+	observed := clusterset.LeaderObserved{Set: w.set, Announces: w.members, Hearing: w.hearing, Now: now}
+	w.set.Status, _ = clusterset.LeaderStatus(observed)
+	observed.Now = now.Add(time.Second)
+	again, _ := clusterset.LeaderStatus(observed)
 	if diff := cmp.Diff(w.set.Status, again); diff != "" {
 		w.t.Errorf("a second look writes again:\n%s", diff)
 	}
@@ -161,7 +166,7 @@ func (w *watcher) expect(second int, want string) {
 	}
 }
 
-func (w *watcher) restart() { w.receipts = nil }
+func (w *watcher) restart() { w.hearing = nil }
 
 func TestLDR_MS_2_SilentMembers(t *testing.T) {
 	w := &watcher{t: t, set: leaderSet()}
@@ -185,7 +190,9 @@ func TestLDR_MS_2_SilentMembers(t *testing.T) {
 }
 
 // What the leader judges by is when it saw a beat, never what the member's
-// clock said (WK-37).
+// clock said.
+//
+// covers: WK-37
 func TestLDR_MS_2_MemberClocksDoNotMatter(t *testing.T) {
 	w := &watcher{t: t, set: leaderSet()}
 	w.look(0)
@@ -241,7 +248,7 @@ func TestWK_28_FirstLookClaimsNothing(t *testing.T) {
 
 func TestLDR_CS_1_RefusedSetSaysWhy(t *testing.T) {
 	set := leaderSet()
-	set.Status = clusterset.LeaderStatus(clusterset.LeaderObserved{Set: set, Now: noon, Timeout: timeout})
+	set.Status, _ = clusterset.LeaderStatus(clusterset.LeaderObserved{Set: set, Hearing: &clusterset.Hearing{Periods: periods}, Now: noon})
 	problem := clusterset.Problem{Reason: clusterset.ReasonInvalid, Message: "it names another leader"}
 	got := clusterset.Refused(set, problem, noon.Add(time.Minute))
 	want := v1alpha1.ClusterSetStatus{ObservedGeneration: 3, Conditions: []v1alpha1.ClusterSetCondition{{

@@ -106,3 +106,10 @@ func address(text string) (ip netip.Addr, problem string) {
 	}
 	return ip, ""
 }
+
+// Addresses are those that a Node would have as the gateway: where other clusters
+// reach it and where its own Nodes do. The problem is empty when it has both.
+func Addresses(node *corev1.Node, precedence Precedence) (gatewayIP, internalIP netip.Addr, problem string) {
+	c, problem := candidateOf(node, precedence)
+	return c.gatewayIP, c.internalIP, problem
+}

@@ -187,3 +187,33 @@ func TestMEM_RI_2_ImportedNamesAreReadBack(t *testing.T) {
 		}
 	}
 }
+
+// Two Services stand aside under one name only when they are one, and such a name
+// is one of an object.
+func TestWK_6_NamesAsideNeverMeet(t *testing.T) {
+	gen := rapid.Custom(func(t *rapid.T) types.NamespacedName {
+		short := rapid.SampledFrom([]string{"a", "b", "a-b", "b-a", "a-b-a", "1"}) // made to meet
+		return types.NamespacedName{Namespace: short.Draw(t, "namespace"), Name: short.Draw(t, "name")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := gen.Draw(t, "a"), gen.Draw(t, "b")
+		if (identity.ServiceImportAside(a) == identity.ServiceImportAside(b)) != (a == b) {
+			t.Errorf("%s and %s stand aside as %q", a, b, identity.ServiceImportAside(a))
+		}
+		if identity.ServiceImportAside(a) == identity.ServiceImportName(b) || identity.EndpointsImportAside(a) == identity.EndpointsImportName(b) {
+			t.Errorf("%s stands aside in the place of %s", a, b)
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		service := types.NamespacedName{Namespace: label().Draw(t, "namespace"), Name: label().Draw(t, "name")}
+		for _, name := range []string{identity.ServiceImportAside(service), identity.EndpointsImportAside(service)} {
+			if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+				t.Errorf("%q: %v", name, problems)
+			}
+		}
+	})
+	const stable = "prod-web-api-f6d4be81-service"
+	if got := identity.ServiceImportAside(types.NamespacedName{Namespace: "prod", Name: "web-api"}); got != stable {
+		t.Errorf("the name may never change between versions: got %q, want %q", got, stable)
+	}
+}

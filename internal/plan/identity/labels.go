@@ -3,6 +3,9 @@ package identity
 import (
 	"crypto/sha1" // the wire's choice: it names, and proves nothing
 	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // labelHashDigits is how much of the SHA-1 the wire keeps: 64 bits.
@@ -20,4 +23,18 @@ func LabelHash(normalized string) string {
 // label: <cluster>-<hash>.
 func LabelIdentityExportName(cluster, normalized string) string {
 	return cluster + "-" + LabelHash(normalized)
+}
+
+// NormalizedLabel joins the labels of a Namespace and of a Pod in it:
+// ns:<key=value,…>&pod:<key=value,…>, each sorted by key.
+func NormalizedLabel(namespace, pod map[string]string) string {
+	return "ns:" + joinLabels(namespace) + "&pod:" + joinLabels(pod)
+}
+
+func joinLabels(labels map[string]string) string {
+	pairs := make([]string, 0, len(labels))
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, key+"="+labels[key])
+	}
+	return strings.Join(pairs, ",")
 }

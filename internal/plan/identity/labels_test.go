@@ -31,3 +31,13 @@ func TestDashPair(t *testing.T) {
 		}
 	}
 }
+
+func TestNormalizedLabel(t *testing.T) {
+	got := identity.NormalizedLabel(map[string]string{"kubernetes.io/metadata.name": "shop"}, map[string]string{"tier": "web", "app": "cart"})
+	if want := "ns:kubernetes.io/metadata.name=shop&pod:app=cart,tier=web"; got != want { // as upstream joins it
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := identity.NormalizedLabel(nil, nil); got != "ns:&pod:" {
+		t.Errorf("without labels it is %q", got)
+	}
+}

@@ -15,6 +15,19 @@ import (
 // member-announce-from-<cluster>.
 func AnnounceName(cluster string) string { return "member-announce-from-" + cluster }
 
+// leasePrefix cannot be confused with the Leases of elections, which have the
+// bare name of a role.
+const leasePrefix = "lockstep-member-"
+
+// LeaseName names the Lease that a member of ours renews in the common area:
+// lockstep-member-<cluster>. It is no name of the wire.
+func LeaseName(cluster string) string { return leasePrefix + cluster }
+
+// LeaseOwner is the cluster that a Lease of the common area has its name from.
+func LeaseOwner(lease string) (cluster string, ok bool) {
+	return strings.CutPrefix(lease, leasePrefix)
+}
+
 // ServiceExportName names the ResourceExport with the ports of a Service:
 // <cluster>-<namespace>-<name>-service.
 func ServiceExportName(cluster string, service types.NamespacedName) string {
@@ -37,6 +50,25 @@ func ServiceImportName(service types.NamespacedName) string {
 // <namespace>-<name>-endpoints.
 func EndpointsImportName(service types.NamespacedName) string {
 	return JoinedName(service) + "-endpoints"
+}
+
+// ServiceImportAside names the import of a Service whose ServiceImportName stands
+// for another: <namespace>-<name>-<8 hex digits>-service. Who reads it goes by the
+// tuple in its spec.
+func ServiceImportAside(service types.NamespacedName) string {
+	return joinedAside(service) + "-service"
+}
+
+// EndpointsImportAside is the same for the merged endpoints.
+func EndpointsImportAside(service types.NamespacedName) string {
+	return joinedAside(service) + "-endpoints"
+}
+
+// joinedAside tells two Services that meet in JoinedName apart: the slash that is
+// hashed can be in neither part.
+func joinedAside(service types.NamespacedName) string {
+	sum := sha256.Sum256([]byte(service.String()))
+	return JoinedName(service) + "-" + hex.EncodeToString(sum[:])[:hashDigits]
 }
 
 // ClusterInfoName names the ResourceExport and the ResourceImport with the

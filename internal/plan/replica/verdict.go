@@ -63,6 +63,9 @@ type Verdict struct {
 	// Unread counts keys whose class was told by the key alone, because their
 	// labels cannot be read (encrypted).
 	Unread int `json:"unread"`
+	// Classes counts the primary's keys, and those that only the standby has, by
+	// the rule that decided about them.
+	Classes map[string]int `json:"classes"`
 	// Findings are in the order of their keys, at most as many as were asked for;
 	// the counts are complete.
 	Findings []Finding `json:"findings"`
@@ -71,7 +74,7 @@ type Verdict struct {
 // Compare reads both sides, sorted by key and with values, at the cut. An error
 // of a sequence ends it without a verdict: what could not be read is not equal.
 func Compare(cut Cut, rules selection.Rules, source, target iter.Seq2[KV, error], most int) (Verdict, error) {
-	v := Verdict{Cut: cut}
+	v := Verdict{Cut: cut, Classes: map[string]int{}}
 	for pair, err := range pairs(source, target) {
 		if err != nil {
 			return Verdict{}, fmt.Errorf("cannot compare the primary at revision %d with the standby at %d: %w", cut.Rev, cut.Mod, err)
@@ -92,6 +95,7 @@ func (v *Verdict) look(rules selection.Rules, p pair, most int) {
 	if class.DependsOnObject {
 		class = rules.ClassifyObject(one.Key, stored.Facts(one.Value))
 	}
+	v.Classes[class.Rule]++
 	if class.DependsOnObject {
 		v.Unread++
 	}

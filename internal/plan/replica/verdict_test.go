@@ -3,6 +3,8 @@ package replica_test
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,6 +58,7 @@ func TestCompare(t *testing.T) {
 	}
 	want := replica.Verdict{
 		Cut: cut, Keys: 5, Missed: 2, Surplus: 1, Differs: 2, Unread: 1,
+		Classes: map[string]int{"capi": 3, "global": 2, "lease": 1, "otherwise": 2, "outside": 2, "sync-equal": 1},
 		Findings: []replica.Finding{ // the fifth is counted, not told
 			{Key: machine + "bomb", Kind: replica.Differs, Reason: stored.DeletingOnStandby, Critical: true},
 			{Key: machine + "gone", Kind: replica.Missed, Critical: true},
@@ -80,6 +83,19 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// both yields what either map holds.
+func both[V any](a, b map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, m := range []map[string]V{a, b} {
+			for k, v := range m {
+				if !yield(k, v) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // The merge of two sorted streams finds what two maps tell at once.
 func TestCompareIsTheDifferenceOfTwoMaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -93,7 +109,10 @@ func TestCompareIsTheDifferenceOfTwoMaps(t *testing.T) {
 			return held
 		}
 		primary, standby := draw("primary"), draw("standby")
-		want := replica.Verdict{}
+		want := replica.Verdict{Classes: map[string]int{}}
+		for key := range maps.Collect(both(primary, standby)) {
+			want.Classes[rules.Classify(key).Rule]++
+		}
 		surplus := map[string]bool{}
 		for key, kv := range primary {
 			other, there := standby[key]

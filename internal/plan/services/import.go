@@ -46,6 +46,7 @@ type ImportObserved struct {
 	// name of a slice of ours for it.
 	Slices []discoveryv1.EndpointSlice
 	Hold   Hold
+	Loss   Loss
 }
 
 // Hold keeps what is here while the common area cannot be trusted to be
@@ -82,6 +83,8 @@ type ImportPlan struct {
 	// Held are the clusters whose withdrawal is held back, sorted. The empty
 	// ID stands for contributions whose cluster nobody told.
 	Held []string
+	// Blind: what the leader said of lost clusters waits until it can be seen.
+	Blind bool
 }
 
 // Import decides what this member makes of one import.
@@ -115,7 +118,7 @@ func (i importer) create() ImportPlan {
 	}
 	local := i.slices()
 	plan.Slices, plan.Refusals = local.changes(), local.refusals
-	plan.Held = slices.Sorted(maps.Keys(local.held))
+	plan.Held, plan.Blind = slices.Sorted(maps.Keys(local.held)), local.waits
 	plan.Endpoints = i.leftEndpoints()
 	if i.ServiceImport != nil && !i.ownsServiceImport() {
 		plan.Refusals = append(plan.Refusals, i.refuseServiceImport())

@@ -27,6 +27,8 @@ type localSlices struct {
 	refusals        []Refusal
 	// sources have a slice here; held are kept by the hold.
 	sources, held map[string]bool
+	// waits: some wait until the leader can be seen.
+	waits bool
 }
 
 func (s localSlices) changes() []Change[discoveryv1.EndpointSlice] {
@@ -37,6 +39,10 @@ func (i importer) slices() localSlices {
 	out := localSlices{sources: map[string]bool{}, held: map[string]bool{}}
 	for _, source := range i.sources() {
 		local, want := i.slicesOf(source), i.wantedFrom(source)
+		if i.loses(source) {
+			want = i.lose(want, local)
+			out.waits = out.waits || i.Loss.Blind
+		}
 		// This cluster knows its own endpoints better than the common area does.
 		trusted := source == i.Cluster && i.Exported
 		if i.Hold.holds(source) && !trusted && holdEndpoints(want, local) {

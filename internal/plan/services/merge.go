@@ -29,6 +29,9 @@ type MergeObserved struct {
 	// Import and EndpointsImport are what is at the computed names, whatever
 	// tuple they carry.
 	Import, EndpointsImport *v1alpha1.ResourceImport
+	// ImportAside and EndpointsImportAside are what is at the names that imports
+	// have when those stand for another tuple.
+	ImportAside, EndpointsImportAside *v1alpha1.ResourceImport
 	// Peers are the cluster IDs that speak our exchange.
 	Peers map[string]bool
 	// Wire: an upstream member needs the merged wire Endpoints.
@@ -41,6 +44,8 @@ type MergeObserved struct {
 // the order of its fields: a finalizer may only go when the imports are settled.
 type MergePlan struct {
 	Import, EndpointsImport Change[v1alpha1.ResourceImport]
+	// Strays are imports of this tuple at a second name.
+	Strays []Change[v1alpha1.ResourceImport]
 	// Slices stand for the wire Endpoints of upstream members.
 	Slices []Change[discoveryv1.EndpointSlice]
 	// Statuses are exports whose status differs, sorted by name.
@@ -52,11 +57,13 @@ type MergePlan struct {
 // Merge decides what all exports of one Service come to. The order in which
 // exports arrive does not matter, and each of them can fail without the others.
 func Merge(o MergeObserved) MergePlan {
+	o, names := o.settleNames()
 	exports := o.sortOut()
-	m := merger{MergeObserved: o, exports: exports, outcome: resolve(exports.contributions)}
+	m := merger{MergeObserved: o, names: names, exports: exports, outcome: resolve(exports.contributions)}
 	return MergePlan{
 		Import:          m.serviceImport(),
 		EndpointsImport: m.endpointsImport(),
+		Strays:          names.strays,
 		Slices:          m.keptSlices(),
 		Statuses:        m.statuses(),
 		Finalizers:      o.finalizers(),
@@ -66,6 +73,7 @@ func Merge(o MergeObserved) MergePlan {
 // merger is what the parts of a plan are read from.
 type merger struct {
 	MergeObserved
+	names
 	exports
 	outcome
 }

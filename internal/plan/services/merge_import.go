@@ -8,7 +8,6 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
-	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 )
 
 // serviceImport is the change of the merged Service (LDR-RE-5, LDR-RE-9).
@@ -25,7 +24,7 @@ func (m merger) serviceImport() Change[v1alpha1.ResourceImport] {
 	case len(m.accepted) == 0:
 		return Change[v1alpha1.ResourceImport]{}
 	}
-	desired := m.newImport(m.Import, v1alpha1.KindServiceImport, identity.ServiceImportName(m.Tuple))
+	desired := m.newImport(m.Import, v1alpha1.KindServiceImport, m.serviceName)
 	merged := &mcsv1beta1.ServiceImport{}
 	if desired.Spec.ServiceImport != nil {
 		*merged = *desired.Spec.ServiceImport
@@ -51,7 +50,7 @@ func (m merger) endpointsImport() Change[v1alpha1.ResourceImport] {
 	for _, re := range usable { // sorted by cluster
 		subsets = append(subsets, m.servedSubsets(re)...)
 	}
-	desired := m.newImport(m.EndpointsImport, v1alpha1.KindEndpoints, identity.EndpointsImportName(m.Tuple))
+	desired := m.newImport(m.EndpointsImport, v1alpha1.KindEndpoints, m.endpointsName)
 	desired.Spec.Endpoints = &v1alpha1.EndpointsImport{Subsets: subsets}
 	return diff(m.EndpointsImport, desired)
 }
@@ -87,8 +86,8 @@ func (m merger) servedSubsets(re *v1alpha1.ResourceExport) []corev1.EndpointSubs
 
 // matches tells whether an import is this tuple's. One that is not is never
 // overwritten nor deleted (LDR-RE-3).
-func (m merger) matches(ri *v1alpha1.ResourceImport, kind string) bool {
-	return ri.Spec.Kind == kind && ri.Spec.Namespace == m.Tuple.Namespace && ri.Spec.Name == m.Tuple.Name
+func (o MergeObserved) matches(ri *v1alpha1.ResourceImport, kind string) bool {
+	return ri.Spec.Kind == kind && ri.Spec.Namespace == o.Tuple.Namespace && ri.Spec.Name == o.Tuple.Name
 }
 
 // newImport begins with what is there: the targets in spec.clusterID are an

@@ -1,6 +1,7 @@
 package services_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -165,6 +166,51 @@ func TestMCS_PortsAreUnited(t *testing.T) {
 			}
 			equal(t, "conflict", fates(plan)["west"][1], want)
 		})
+	}
+}
+
+// Who reads of a conflict of ports sees both sides of it: what is not served, and
+// what stands in its place, each with its cluster.
+func TestMCS_APortConflictNamesBothPorts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		exports [][]string // the oldest first
+		want    string
+	}{
+		"another number": {[][]string{{"http:80"}, {"http:81"}},
+			`ports (served: http 80/TCP; not served: http 81/TCP of cluster "east", which contradicts http 80/TCP of cluster "north")`},
+		"another protocol": {[][]string{{"dns:53"}, {"dns:53/UDP"}},
+			`ports (served: dns 53/TCP; not served: dns 53/UDP of cluster "east", which contradicts dns 53/TCP of cluster "north")`},
+		"another name": {[][]string{{"http:80"}, {"web:80"}},
+			`ports (served: http 80/TCP; not served: web 80/TCP of cluster "east", which contradicts http 80/TCP of cluster "north")`},
+		"no name": {[][]string{{"http:80"}, {":80"}},
+			`ports (served: http 80/TCP; not served: 80/TCP of cluster "east", which contradicts http 80/TCP of cluster "north")`},
+		"with one that is not the oldest": {[][]string{{"http:80"}, {"admin:9000"}, {"admin:9001"}},
+			`ports (served: http 80/TCP, admin 9000/TCP; not served: admin 9001/TCP of cluster "west", which contradicts admin 9000/TCP of cluster "east")`},
+		"nothing contradicts": {[][]string{{"http:80"}, {"admin:9000"}},
+			`ports (all are served: http 80/TCP, admin 9000/TCP)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var exports []*v1alpha1.ResourceExport
+			for i, ports := range tc.exports {
+				exports = append(exports, exportOf([]string{"north", "east", "west"}[i], facts(i), ports...))
+			}
+			message := messageOf(services.Merge(merging(exports...)), "north-shop-cart-service", 1)
+			if !strings.Contains(message, tc.want) {
+				t.Errorf("message %q, want in it %q", message, tc.want)
+			}
+		})
+	}
+}
+
+// More contradictions than anybody reads are counted: a condition holds 32 KiB.
+func TestMCS_APortConflictHasAnEnd(t *testing.T) {
+	var older, newer []string
+	for i := range 100 {
+		older, newer = append(older, fmt.Sprintf("p%d:%d", i, i+1)), append(newer, fmt.Sprintf("p%d:%d", i, i+1001))
+	}
+	message := messageOf(services.Merge(merging(exportOf("north", facts(0), older...), exportOf("east", facts(1), newer...))), "north-shop-cart-service", 1)
+	if !strings.Contains(message, "and 90 more") || len(message) > 4096 {
+		t.Errorf("%d bytes: %s", len(message), message)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -146,7 +145,7 @@ func (f *Fleet) Replica(t testing.TB, tune ...func(*leader.Options)) *Controller
 
 func (f *Fleet) leader(t testing.TB, cluster *Cluster, tune ...func(*leader.Options)) *Controller {
 	t.Helper()
-	opts := leader.Options{Options: options(t, "leader", f.Area)}
+	opts := leader.Options{Options: f.options(t, "leader", f.Area)}
 	for _, change := range tune {
 		change(&opts)
 	}
@@ -186,7 +185,7 @@ func (f *Fleet) Candidate(t testing.TB, cluster, id string, tune ...func(*member
 	c := Open(t, f.Lab, cluster)
 	namespace := "member-" + f.Name
 	c.Install(t, config.Member, config.Options{Namespace: namespace}, notInProcess...)
-	opts := member.Options{Options: options(t, "member-"+id, namespace), AllowLoopback: true}
+	opts := member.Options{Options: f.options(t, "member-"+id, namespace), AllowLoopback: true}
 	for _, change := range tune {
 		change(&opts)
 	}
@@ -206,20 +205,13 @@ func as(admin *rest.Config, namespace string) *rest.Config {
 	return config
 }
 
-func options(t testing.TB, name, namespace string) role.Options {
-	return role.Options{Name: name, Namespace: namespace, IntervalScale: IntervalScale, MetricsAddress: "0", Registry: prometheus.NewRegistry(), Log: logger(t, name)}
+func (f *Fleet) options(t testing.TB, name, namespace string) role.Options {
+	t.Helper()
+	return role.Options{Name: name, Namespace: namespace, IntervalScale: IntervalScale, MetricsAddress: "0", Registry: prometheus.NewRegistry(), Log: logger(t, f.Lab, name)}
 }
 
 // Libraries log through one logger of the process; tests have no use for it.
 func init() { log.SetLogger(logr.Discard()) }
-
-// logger writes to the test's own log while the test runs.
-func logger(t testing.TB, name string) logr.Logger {
-	return funcr.New(func(prefix, args string) {
-		defer func() { _ = recover() }() // a line that comes after the test's end has no reader
-		t.Log(name, prefix, args)
-	}, funcr.Options{})
-}
 
 // Start runs the controller until the test ends or Stop is called.
 func (c *Controller) Start(t testing.TB) {

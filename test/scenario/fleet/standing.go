@@ -46,10 +46,10 @@ func (s *Standing[T]) Get(t testing.TB, l *lab.Lab) T {
 		s.shared, s.built = s.build(life, l), true
 		life.TB = nil
 	}
-	log := s.life.path
+	log, controllers := s.life.path, logsOf(l, s.life)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the controllers of the standing fleet log to %s", log)
+			t.Logf("the controllers of the standing fleet log to %s and %s", log, controllers)
 		}
 	})
 	return s.shared
@@ -96,6 +96,12 @@ func last(dir string) (*lasting, error) {
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l, nil
 }
+
+// Name implements testing.TB.
+func (l *lasting) Name() string { return "standing-fleet" }
+
+// Failed implements testing.TB. It is the tests that fail.
+func (l *lasting) Failed() bool { return false }
 
 // Context implements testing.TB.
 func (l *lasting) Context() context.Context { return l.ctx }

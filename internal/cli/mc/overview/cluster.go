@@ -7,6 +7,7 @@
 package overview
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,8 @@ type Cluster struct {
 	UID types.UID
 	// Failure says why nothing could be read; "" when the cluster answered.
 	Failure string
+	// Next is what to do about the failure; "" for the usual.
+	Next string
 	// Gaps say what else could not be read, one sentence each.
 	Gaps []string
 
@@ -32,6 +35,9 @@ type Cluster struct {
 	Announces       []v1alpha1.MemberClusterAnnounce
 	ResourceExports []v1alpha1.ResourceExport
 	Accounts        []corev1.ServiceAccount
+	Leases          []coordinationv1.Lease
+	// Losses are what the leader tells members of those it does not hear.
+	Losses []v1alpha1.ResourceImport
 
 	// Of a cluster that is a member.
 	ServiceExports []mcsv1beta1.ServiceExport

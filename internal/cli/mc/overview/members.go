@@ -22,6 +22,19 @@ type Member struct {
 	// HeartbeatAge in seconds, by the clock of who looks; negative when the
 	// member's clock is ahead.
 	HeartbeatAge *int64 `json:"heartbeatAgeSeconds,omitempty"`
+	// Lease is when a member of ours renewed its Lease last, by its own clock, and
+	// LeaseAge the age of that in seconds, by the clock of who looks.
+	Lease    *time.Time `json:"lease,omitempty"`
+	LeaseAge *int64     `json:"leaseAgeSeconds,omitempty"`
+	// SilentSince, of a member that the leader does not hear: the last sign of
+	// life, by the leader's clock.
+	SilentSince *time.Time `json:"silentSince,omitempty"`
+	// Lost is what importers do with its endpoints, once the member counts as lost.
+	Lost string `json:"lost,omitempty"`
+	// CleanUpAt is when all it exports is deleted, once that is announced;
+	// CleanUpHeld tells that an administrator does not let it.
+	CleanUpAt   *time.Time `json:"cleanUpAt,omitempty"`
+	CleanUpHeld bool       `json:"cleanUpHeld,omitempty"`
 	// Peer is the version of our exchange the member speaks; "" is upstream's.
 	Peer string `json:"peer,omitempty"`
 	// Exchange is how endpoints travel between the leader and this member.
@@ -74,6 +87,7 @@ func (p *page) memberRow(s sides) Member {
 			age := int64(p.now.Sub(touched) / time.Second)
 			row.Heartbeat, row.HeartbeatAge = &touched, &age
 		}
+		p.silence(&row, s.announce)
 	}
 	if m := s.membership; m != nil {
 		row.Context = m.cluster.Context

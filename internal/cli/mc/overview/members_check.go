@@ -10,7 +10,8 @@ import (
 
 // Ages of a heartbeat that mean something.
 const (
-	// expiry is when the sweep of an upstream leader deletes an announce and all its exports. Ours keeps them.
+	// expiry is when the sweep of an upstream leader deletes an announce and all its
+	// exports. Ours goes by its own clock, and says so before (checkSilence).
 	expiry = 24 * time.Hour
 	// nearExpiry leaves half a day to do something about it (UPG-CHK-8).
 	nearExpiry = 12 * time.Hour
@@ -19,12 +20,15 @@ const (
 // checkMember rings once for one cause: what the member itself says explains
 // its silence, so the leader's view counts only where the member was not read.
 func (p *page) checkMember(row Member, s sides) {
-	if s.announce != nil {
+	told := p.checkSilence(row)
+	if s.announce != nil && !told {
 		p.checkClock(row)
 	}
 	m := s.membership
 	if m == nil {
-		p.checkHeard(row)
+		if !told {
+			p.checkHeard(row)
+		}
 		return
 	}
 	if !p.checkConnected(row, *m) && s.announce == nil && p.lead != nil {

@@ -59,13 +59,28 @@ func (p *page) clusterSet() ClusterSet {
 	p.checkRefused()
 	p.checkIdentities()
 	p.checkNetworks()
+	view.Unread = orEmpty(unread(view))
 	view.Problems = orEmpty(p.problems)
 	return view
 }
 
+// unread are the clusters that no context led to: the leader first.
+func unread(view ClusterSet) []string {
+	var ids []string
+	if view.Leader.Context == "" {
+		ids = append(ids, view.Leader.ClusterID)
+	}
+	for _, m := range view.Members {
+		if m.Context == "" && !slices.Contains(ids, m.ClusterID) {
+			ids = append(ids, m.ClusterID)
+		}
+	}
+	return ids
+}
+
 // problem notes what is wrong; pages list them in the order of their tables.
 func (p *page) problem(rule, what, why, next string) {
-	p.problems = append(p.problems, Problem{What: what, Why: why, Next: next, Rule: rule})
+	p.problems = append(p.problems, Problem{What: what, Why: why, Next: next, Rule: rule, ClusterSet: p.name})
 }
 
 // announces are those of this ClusterSet's common area, sorted by cluster ID.

@@ -1,6 +1,9 @@
 package overview
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // readProblems are about the reading itself.
 func readProblems(c Cluster) []Problem {
@@ -8,7 +11,7 @@ func readProblems(c Cluster) []Problem {
 		return []Problem{{
 			What: fmt.Sprintf("cluster behind context %q cannot be read", c.Context),
 			Why:  c.Failure,
-			Next: "check that its API server can be reached from here, and the credentials of the context",
+			Next: cmp.Or(c.Next, "check that its API server can be reached from here, and the credentials of the context"),
 		}}
 	}
 	var problems []Problem

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -20,6 +21,7 @@ func (v View) Write(w io.Writer, all bool) error {
 	if all {
 		out.limit = 0
 	}
+	out.failed = len(v.unread()) > 0
 	for i, set := range v.ClusterSets {
 		if i > 0 {
 			out.line("")
@@ -29,13 +31,15 @@ func (v View) Write(w io.Writer, all bool) error {
 	if len(v.ClusterSets) == 0 {
 		out.line("no ClusterSet in the clusters that were read")
 	}
-	out.problems("NOT READ", v.Problems)
+	out.problems("NOT READ", v.unread())
 	return out.tabs.Flush()
 }
 
 type writer struct {
 	tabs  *tabwriter.Writer
 	limit int
+	// failed: some context that was given could not be read.
+	failed bool
 }
 
 func (w *writer) line(text string) {
@@ -87,10 +91,39 @@ func (w *writer) clusterSet(set ClusterSet) {
 	w.row([]string{"CLUSTERSET", "LEADER", "CONTEXT", "NAMESPACE", "MEMBERS", "READY"})
 	w.row([]string{set.Name, set.Leader.ClusterID, set.Leader.Context, set.Leader.Namespace, set.Leader.count(), set.Leader.Ready.String()})
 	table(w, []string{"MEMBER", "CONTEXT", "LEADER SEES", "MEMBER SEES", "HEARTBEAT", "PEER", "EXCHANGE", "EXPORTS", "IMPORTS"}, set.Members, Member.cells)
+	if w.limit == 0 { // wide
+		table(w, []string{"LEASE OF", "RENEWED", "SILENT SINCE", "LOST", "CLEAN-UP"}, withLease(set.Members), Member.leaseCells)
+	}
 	table(w, []string{"NETWORK OF", "SERVICE CIDR", "POD CIDRS", "GATEWAY IP", "ENCRYPTED"}, withNetwork(set.Members), Member.networkCells)
 	table(w, []string{"EXPORT", "CLUSTER", "VALID", "READY", "CONFLICT"}, set.Exports, Export.cells)
 	table(w, []string{"IMPORT", "IN", "TYPE", "IP", "READY", "READY ENDPOINTS"}, set.Imports, Import.cells)
+	w.unread(set)
 	w.problems("PROBLEMS", set.Problems)
+}
+
+// unread says of whom the tables know by hearsay only, or nothing: the members
+// are known to their leader.
+func (w *writer) unread(set ClusterSet) {
+	if len(set.Unread) == 0 {
+		return
+	}
+	var who []string
+	for _, id := range set.Unread {
+		switch {
+		case id != set.Leader.ClusterID:
+			who = append(who, fmt.Sprintf("member %q", id))
+		case set.Leader.Context == "":
+			who = append(who, fmt.Sprintf("leader %q, which knows who the members are", id))
+		default:
+			who = append(who, fmt.Sprintf("%q as a member", id))
+		}
+	}
+	w.line("")
+	next := "give their contexts with --contexts A,B, or --all-contexts"
+	if w.failed {
+		next = "they may be behind what could not be read, below, else " + next
+	}
+	w.line("not read: " + strings.Join(who, ", ") + "; " + next)
 }
 
 func (w *writer) problems(title string, problems []Problem) {
@@ -132,16 +165,37 @@ func (m Member) cells() []string {
 	return []string{m.ClusterID, m.Context, m.LeaderSees.String(), m.MemberSees.String(), m.heartbeat(), m.Peer, m.Exchange, exports, imports}
 }
 
-func (m Member) heartbeat() string {
-	age, ok := m.age()
-	switch {
-	case !ok:
+func (m Member) heartbeat() string { return ago(m.HeartbeatAge) }
+
+// ago is an age in seconds as people say it; "" when it is not known.
+func ago(seconds *int64) string {
+	if seconds == nil {
 		return ""
-	case age < 0:
-		return "in " + short(-age)
-	default:
-		return short(age) + " ago"
 	}
+	age := time.Duration(*seconds) * time.Second
+	if age < 0 {
+		return "in " + short(-age)
+	}
+	return short(age) + " ago"
+}
+
+// withLease are the members of which there is more to tell than their beats.
+func withLease(members []Member) []Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.LeaseAge == nil && m.SilentSince == nil })
+}
+
+func (m Member) leaseCells() []string {
+	at := func(t *time.Time) string {
+		if t == nil {
+			return ""
+		}
+		return t.UTC().Format(time.RFC3339)
+	}
+	cleanUp := at(m.CleanUpAt)
+	if m.CleanUpHeld {
+		cleanUp = "held"
+	}
+	return []string{m.ClusterID, ago(m.LeaseAge), at(m.SilentSince), m.Lost, cleanUp}
 }
 
 func (e Export) cells() []string {

@@ -13,17 +13,21 @@ import (
 // View is the page.
 type View struct {
 	ClusterSets []ClusterSet `json:"clusterSets"`
-	// Problems that belong to no ClusterSet, such as a cluster that is away.
+	// Problems are all there are: first those of no ClusterSet, such as a cluster
+	// that is away, then those of each ClusterSet, which it has as well.
 	Problems []Problem `json:"problems"`
 }
 
 // ClusterSet is one ClusterSet, as the clusters that were read know it.
 type ClusterSet struct {
-	Name     string    `json:"name"`
-	Leader   Leader    `json:"leader"`
-	Members  []Member  `json:"members"`
-	Exports  []Export  `json:"exports"`
-	Imports  []Import  `json:"imports"`
+	Name    string   `json:"name"`
+	Leader  Leader   `json:"leader"`
+	Members []Member `json:"members"`
+	Exports []Export `json:"exports"`
+	Imports []Import `json:"imports"`
+	// Unread are the clusters of the set behind none of the contexts that were
+	// read, by ID: of these only what others say is known.
+	Unread   []string  `json:"unread"`
 	Problems []Problem `json:"problems"`
 }
 
@@ -37,11 +41,17 @@ type Problem struct {
 	Next string `json:"next"`
 	// Rule is the id of the rule that is broken, where there is one.
 	Rule string `json:"rule,omitempty"`
+	// ClusterSet is the name of the one it is about; "" when it is about none.
+	ClusterSet string `json:"clusterSet,omitempty"`
 }
 
-// Healthy tells whether nothing is wrong.
-func (v View) Healthy() bool {
-	return len(v.Problems) == 0 && !slices.ContainsFunc(v.ClusterSets, func(s ClusterSet) bool { return len(s.Problems) > 0 })
+// Healthy tells whether nothing is wrong. That a cluster was not asked for is no
+// problem of it.
+func (v View) Healthy() bool { return len(v.Problems) == 0 }
+
+// unread are the problems of the reading itself.
+func (v View) unread() []Problem {
+	return slices.DeleteFunc(slices.Clone(v.Problems), func(p Problem) bool { return p.ClusterSet != "" })
 }
 
 // WithoutBeats is the page without the times of heartbeats, which change although
@@ -52,6 +62,7 @@ func (v View) WithoutBeats() View {
 		members := slices.Clone(v.ClusterSets[i].Members)
 		for j := range members {
 			members[j].Heartbeat, members[j].HeartbeatAge = nil, nil
+			members[j].Lease, members[j].LeaseAge = nil, nil
 		}
 		v.ClusterSets[i].Members = members
 	}
@@ -83,7 +94,9 @@ func New(now time.Time, clusters []Cluster) View {
 		for i := range clusters {
 			page.take(&clusters[i])
 		}
-		view.ClusterSets = append(view.ClusterSets, page.clusterSet())
+		set := page.clusterSet()
+		view.ClusterSets = append(view.ClusterSets, set)
+		view.Problems = append(view.Problems, set.Problems...)
 	}
 	return view
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -120,6 +122,10 @@ func put(t *testing.T, c *overview.Cluster, object runtime.Object) {
 		c.ClusterSets = append(c.ClusterSets, *o)
 	case *v1alpha1.MemberClusterAnnounce:
 		c.Announces = append(c.Announces, *o)
+	case *coordinationv1.Lease:
+		c.Leases = append(c.Leases, *o)
+	case *v1alpha1.ResourceImport:
+		c.Losses = append(c.Losses, *o)
 	case *v1alpha1.ResourceExport:
 		c.ResourceExports = append(c.ResourceExports, *o)
 	case *mcsv1beta1.ServiceExport:
@@ -210,5 +216,70 @@ func TestNoControlCharacterIsPrinted(t *testing.T) {
 	}
 	if !strings.Contains(page.String(), `fleet\x1b[2J\u009b31m\x7f\a\t\r\n\u202e`) {
 		t.Errorf("it is not shown what was there:\n%s", page.String())
+	}
+}
+
+// A script finds every problem in one list, and in it which ClusterSet each is of.
+func TestAllProblemsAreInOnePlace(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/one-away.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clusters, _ := read(t, archive)
+	text, err := json.Marshal(overview.New(noon, clusters))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page struct {
+		Problems    []struct{ What, ClusterSet string }
+		ClusterSets []struct {
+			Unread   []string
+			Problems []struct{ What, ClusterSet string }
+		}
+	}
+	if err := json.Unmarshal(text, &page); err != nil {
+		t.Fatal(err)
+	}
+	type problem = struct{ What, ClusterSet string }
+	own := problem{`member "west" is about to lose its exports`, "fleet"}
+	if diff := cmp.Diff([]problem{{`cluster behind context "west" cannot be read`, ""}, own}, page.Problems); diff != "" {
+		t.Errorf("all: %s", diff)
+	}
+	if diff := cmp.Diff([]problem{own}, page.ClusterSets[0].Problems); diff != "" {
+		t.Errorf("of the ClusterSet: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"west"}, page.ClusterSets[0].Unread); diff != "" {
+		t.Errorf("unread: %s", diff)
+	}
+}
+
+// Whoever reads less than there is hears what is missing, and is not told that
+// something is wrong.
+func TestWhatWasNotReadIsSaid(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/healthy.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _ := read(t, archive)
+	for name, want := range map[string]string{
+		"hub":  `not read: member "east", member "west"; give their contexts`,
+		"east": `not read: leader "hub", which knows who the members are; give their contexts`,
+	} {
+		only := slices.DeleteFunc(slices.Clone(all), func(c overview.Cluster) bool { return c.Context != name })
+		view := overview.New(noon, only)
+		var page bytes.Buffer
+		if err := view.Write(&page, false); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("only %s: want %q in\n%s", name, want, page.String())
+		}
+		if !view.Healthy() {
+			t.Errorf("only %s: %v", name, view.Problems)
+		}
+	}
+	var page bytes.Buffer
+	if err := overview.New(noon, all).Write(&page, false); err != nil || strings.Contains(page.String(), "not read") {
+		t.Errorf("%v\n%s", err, page.String())
 	}
 }

@@ -4,6 +4,7 @@ package catalogue
 var conditions = []Entry{
 	{ID: "Ready", Kind: Condition, On: "ClusterSet", Meaning: "In a member: the leader is connected and has answered. At the leader: all members are connected.", Next: "read its reason; lockstep mc status shows both sides", Source: "wire of Antrea Multi-cluster v2.7"},
 	{ID: "IsLeader", Kind: Condition, On: "ClusterSet", Meaning: "The leader controller has answered this member.", Next: "when it stays False, check that the leader controller runs and serves this ClusterSet", Source: "wire of Antrea Multi-cluster v2.7"},
+	{ID: "CleanUpPending", Kind: Condition, On: "ClusterSet", Meaning: "At the leader, of one member: it has been silent for half a day, and the message says when all it exports is deleted.", Next: "bring the member back, or run the command in the message to keep what it exports", Source: "LDR-GC-1"},
 	{ID: "Valid", Kind: Condition, On: "ServiceExport", Meaning: "The Service exists and is of a type that can be exported.", Next: "when False, read its reason", Source: "KEP-1645"},
 	{ID: "Ready", Kind: Condition, On: "ServiceExport", Meaning: "The leader has merged the export, so that other clusters can import it.", Next: "when False, read its reason", Source: "KEP-1645"},
 	{ID: "Conflict", Kind: Condition, On: "ServiceExport", Meaning: "Exports of this Service in other clusters disagree with this one; the oldest export decides.", Next: "make the Services agree in the property that the reason names", Source: "KEP-1645"},
@@ -16,7 +17,7 @@ var conditions = []Entry{
 
 // reasons are written by controllers, in conditions and in Events.
 var reasons = []Entry{
-	reason("Disconnected", "ClusterSet Ready", "The last heartbeat failed, or is more than 30 s old.", "check the member's controller and its network to the leader's API server"),
+	reason("Disconnected", "ClusterSet Ready", "The last heartbeat failed, or is more than 30 s old; at the leader, of a member that renews a Lease, the last sign of life is more than 9 s old.", "check the member's controller and its network to the leader's API server"),
 	reason("Unauthorized", "ClusterSet Ready", "The leader's API server refused the credential.", "apply a new member token, made by lockstep mc create membertoken at the leader"),
 	reason("CredentialMissing", "ClusterSet Ready", "The token Secret or one of its keys is missing, or holds something else.", "apply the member token in the Namespace of the ClusterSet"),
 	reason("InvalidClusterSet", "ClusterSet Ready", "The ClusterSet says something that cannot work.", "correct what the message names"),
@@ -35,6 +36,10 @@ var reasons = []Entry{
 	reason("NoReadyCluster", "ClusterSet Ready", "No member is connected.", "check the network and the controllers of the members"),
 	reason("MembersNotReady", "ClusterSet Ready", "Some members are not connected; the message names them.", "check their controllers and networks"),
 	reason("UnboundCredentialTrusted", "ClusterSet", "An export was written with a credential that is bound to no cluster ID; the configuration of the leader allows that.", "give that member a token of its own, and take admission.trustUnboundCredentials out of the configuration"),
+	reason("CleanUpPending", "ClusterSet CleanUpPending, of one member", "The member has been silent for half a day, and when all it exports is deleted is announced.", "bring it back, or keep what it exports: annotate its MemberClusterAnnounce with multicluster.lockstep.dev/hold-clean-up=true"),
+	reason("CleanUpHeld", "ClusterSet CleanUpPending, of one member", "The member is silent, and an administrator keeps what it exports.", "remove the annotation when nobody needs it any more"),
+	reason("CleanedUp", "ClusterSet", "A member was silent for a day, and all it exported is deleted.", "bring it back; it exports everything again by itself"),
+	reason("InvalidLossPolicy", "ClusterSet Ready", "An annotation about lost members cannot be understood, so everything is kept.", "set it to what the message says"),
 	reason("WithdrawFailed", "ClusterSet", "The exports of a former cluster ID may remain at the leader.", "delete the announce of the former ID there"),
 
 	reason("Valid", "ServiceExport Valid", "The Service can be exported.", ""),

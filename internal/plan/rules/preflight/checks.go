@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
 )
 
 // Checks are all checks, in the order of their ids.
@@ -44,4 +45,14 @@ func leaderID(sets []v1alpha2.ClusterSet) string {
 		return ""
 	}
 	return sets[0].Spec.ClusterID
+}
+
+// setName is the name of a cluster's ClusterSet; empty when there is none or it
+// is not known.
+func setName(sets rule.Read[[]v1alpha2.ClusterSet]) string {
+	all, _ := sets.Get()
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0].Name
 }

@@ -70,11 +70,24 @@ var importCollisions = Check{
 			}
 		}
 		for name, tuples := range byName {
-			if len(tuples) > 1 {
+			if len(tuples) > 1 && !allImported(tuples, imports) {
 				r.fix(e.importCollision(name, tuples, imports))
 			}
 		}
 	},
+}
+
+// allImported tells whether each tuple has an import of its own, as under a leader
+// of ours with members of ours.
+func allImported(tuples map[tuple][]v1alpha1.ResourceExport, imports []v1alpha1.ResourceImport) bool {
+	for of := range tuples {
+		if !slices.ContainsFunc(imports, func(i v1alpha1.ResourceImport) bool {
+			return tuple{i.Spec.Namespace, i.Spec.Name, i.Spec.Kind} == tuple{of.namespace, of.name, importKind(of.kind)}
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 func (e Evidence) importCollision(name string, tuples map[tuple][]v1alpha1.ResourceExport, imports []v1alpha1.ResourceImport) rule.Finding {

@@ -169,6 +169,8 @@ var rightCredential = Check{
 			for _, set := range sets {
 				why := ""
 				switch bound := accountOf(accounts, c.Account); {
+				case c.Missing != "":
+					why = fmt.Sprintf("there is no token in Secret %q: %s", c.Secret, c.Missing)
 				case c.Rejected != "":
 					why = "the leader rejects its token"
 				case c.Account == "":

@@ -116,6 +116,8 @@ type Member struct {
 // Credential is what can be told of a member's token. The token is not kept.
 type Credential struct {
 	Secret string
+	// Missing is why the Secret holds no token; empty when it holds one.
+	Missing string
 	// Namespace and Account of the subject claim; both empty when it has none.
 	Namespace, Account string
 	// Rejected is why the leader's API server refused the token; empty when it did not.
@@ -148,6 +150,8 @@ type Exported struct {
 type Imported struct {
 	Kind string // Service, ClusterNetworkPolicy
 	types.NamespacedName
+	// ClusterSet that our own importers note on the object; upstream's note none.
+	ClusterSet string
 }
 
 // GatewayNode is a Node with the gateway annotation.

@@ -159,8 +159,10 @@ func orphanObjects(r *report, m Member, imported []Imported, imports []v1alpha1.
 			wanted["ClusterNetworkPolicy//"+identity.ImportedServiceName(i.Spec.Name)] = true
 		}
 	}
+	of := setName(m.ClusterSets)
 	for _, object := range imported {
-		if !wanted[object.Kind+"/"+object.Namespace+"/"+object.Name] {
+		another := object.ClusterSet != "" && of != "" && object.ClusterSet != of
+		if !another && !wanted[object.Kind+"/"+object.Namespace+"/"+object.Name] {
 			r.fix(rule.Finding{
 				Cluster: m.ID, Objects: []rule.Object{{Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}},
 				Message: fmt.Sprintf("%s %q of %s was imported and has no import any more", object.Kind, object.NamespacedName, m.source()),

@@ -14,7 +14,7 @@ var legacyClaims = Check{
 	Rule: rule.Rule{
 		ID: "UPG-CHK-9", Severity: rule.Warn, Title: "Cluster IDs stand in the ClusterSet",
 		Why:    "Before v1.13 a ClusterClaim said which cluster this is. Once that kind is gone, a ClusterSet without an ID belongs to nobody.",
-		Remedy: "set spec.clusterID of the ClusterSet, then delete the CRD clusterclaims.multicluster.crd.antrea.io",
+		Remedy: "put the ID into the ClusterSet, then delete the CRD clusterclaims.multicluster.crd.antrea.io: lockstep mc migrate-legacy --delete-claims",
 		Source: "upgrade of Antrea Multi-cluster to v2.7, API-LEG",
 	},
 	look: func(e Evidence, r *report) {
@@ -34,7 +34,7 @@ var legacyClaims = Check{
 				r.fix(rule.Finding{
 					Cluster: from.cluster, Objects: []rule.Object{{Kind: "ClusterSet", Namespace: set.Namespace, Name: set.Name}},
 					Message: fmt.Sprintf("ClusterSet %q of %s has no spec.clusterID", set.Name, from),
-					Remedy:  fmt.Sprintf("set spec.clusterID to %q", cmp.Or(legacy.claim(v1alpha2.ClaimClusterID), "the ID of the cluster")),
+					Remedy:  fmt.Sprintf("set spec.clusterID to %q, as lockstep mc migrate-legacy does", cmp.Or(legacy.claim(v1alpha2.ClaimClusterID), "the ID of the cluster")),
 				})
 			}
 		})
@@ -82,7 +82,7 @@ var oldVersion = Check{
 	Rule: rule.Rule{
 		ID: "UPG-CHK-11", Severity: rule.Warn, Title: "Nothing writes ClusterSet as v1alpha1",
 		Why:    "A write through v1alpha1 loses spec.clusterID without a word, because that version does not have it.",
-		Remedy: "apply the ClusterSet as v1alpha2, change the manifests that still say v1alpha1, and take it off the stored versions of the CRD",
+		Remedy: "change the manifests that still say v1alpha1, then convert what is stored: lockstep mc migrate-legacy",
 		Source: "upgrade of Antrea Multi-cluster to v2.7",
 	},
 	look: func(e Evidence, r *report) {

@@ -10,6 +10,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
 )
@@ -51,7 +52,7 @@ func (e Evidence) published(r *report) (published, bool) {
 		p.exports[x.Name] = x
 	}
 	for _, a := range announces {
-		p.peers[a.ClusterID] = a.Annotations[v1alpha1.AnnotationPeer] != ""
+		p.peers[a.ClusterID] = PublishesSlices(&a)
 	}
 	for _, s := range slicesOf {
 		service := types.NamespacedName{Namespace: s.Labels[v1alpha1.LabelServiceNamespace], Name: s.Labels[mcsv1beta1.LabelServiceName]}
@@ -63,6 +64,12 @@ func (e Evidence) published(r *report) (published, bool) {
 		}
 	}
 	return p, okE && okS && okA
+}
+
+// PublishesSlices tells in which form a member publishes its endpoints: in slices
+// when it is a peer of ours under a leader that takes them, else as the wire does.
+func PublishesSlices(a *v1alpha1.MemberClusterAnnounce) bool {
+	return a.Annotations[v1alpha1.AnnotationPeer] != "" && clusterset.ReadAnswer(a).Exchange != clusterset.ExchangeWire
 }
 
 func lostExports(r *report, l Leader, m Member, exported []Exported, p published) {

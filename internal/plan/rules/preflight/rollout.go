@@ -61,7 +61,12 @@ var versionOrder = Check{
 			v, ok := parse(c.Version)
 			switch {
 			case !ok:
-				r.add(rule.Finding{Severity: r.rule.Severity, Unknown: true, Cluster: from.cluster, Objects: deployment(c),
+				// Versions of ours are compared with nothing, so this one is no obstacle.
+				weight := r.rule.Severity
+				if !c.Upstream {
+					weight = rule.Warn
+				}
+				r.add(rule.Finding{Severity: weight, Unknown: true, Cluster: from.cluster, Objects: deployment(c),
 					Message: fmt.Sprintf("unknown: the version of the %s controller of %s cannot be told from its image", c.Role, from), Remedy: "give the image a tag that is a version"})
 			case c.Role == "member" && c.Upstream && leader != nil && minor(leader).LessThan(minor(v)):
 				r.block(rule.Finding{Cluster: from.cluster, Objects: deployment(c), Message: fmt.Sprintf("%s runs v%s, which is newer than the leader's v%s", from, v, leader)})

@@ -41,6 +41,12 @@ func announceAs(change func(*v1alpha1.MemberClusterAnnounce)) func(*evidence) {
 	}
 }
 
+// ourPeer is a member of ours whose leader has yet to answer.
+func ourPeer(a *v1alpha1.MemberClusterAnnounce) {
+	a.Annotations[v1alpha1.AnnotationPeer] = v1alpha1.PeerVersion
+	a.Finalizers = nil
+}
+
 func exporting(exports ...v1alpha1.ResourceExport) func(*evidence) {
 	return func(e *evidence) { add(&e.Leader.Exports, exports...) }
 }
@@ -224,6 +230,9 @@ var tripwires = map[string][]tripwire{
 	"UPG-CHK-12": {
 		{"a-b/c meets a/b-c", exporting(serviceExportOf("west", "a-b", "c"), serviceExportOf("east", "a", "b-c")), "FIX"},
 		{"one Service of two members", exporting(serviceExport("west")), ""},
+		{"each has an import of its own", both(exporting(serviceExportOf("west", "a-b", "c"), serviceExportOf("east", "a", "b-c")), func(e *evidence) {
+			add(&e.Leader.Imports, importOf("a-b-c-service", v1alpha1.KindServiceImport, "a-b", "c"), importOf("a-b-c-12345678-service", v1alpha1.KindServiceImport, "a", "b-c"))
+		}), ""},
 	},
 	"UPG-CHK-13": {
 		{"a-b/c meets a/b-c in one member", eastExports("a-b/c", "a/b-c"), "FIX east"},
@@ -267,6 +276,9 @@ var tripwires = map[string][]tripwire{
 			e.Members[1].Kubernetes, e.CLI = rule.Known("v1.32.0"), rule.Known("v2.4.0")
 		}, "REFUSE east"},
 		{"a version that nobody can tell", eastController(upstreamAt("latest")), "UNKNOWN east"},
+		{"a version of ours that nobody can tell is no obstacle", both(eastController(ours), eastController(upstreamAt("latest")), leaderController(ours), func(e *evidence) {
+			edit(&e.Members[1].Controllers, func(c *[]preflight.Controller) { ours(&(*c)[0]) })
+		}), "UNKNOWN east"},
 	},
 	"UPG-CHK-18": {
 		{"an ID with a dot", announceAs(func(a *v1alpha1.MemberClusterAnnounce) { a.ClusterID = "ea.st" }), "FIX ea.st"},
@@ -350,8 +362,9 @@ var tripwires = map[string][]tripwire{
 		{"an invalid export may be missing", eastExports("shop/tea"), ""},
 		{"other ports", exportAs(0, func(x *v1alpha1.ResourceExport) { x.Spec.Service.ServiceSpec.Ports[0].Port = 81 }), "FIX east"},
 		{"other addresses", exportAs(1, func(x *v1alpha1.ResourceExport) { x.Spec.Endpoints.Subsets = nil }), "FIX east"},
-		{"an own peer without slices", announceAs(func(a *v1alpha1.MemberClusterAnnounce) { a.Annotations[v1alpha1.AnnotationPeer] = "v1" }), "FIX east"},
-		{"an own peer with slices", both(announceAs(func(a *v1alpha1.MemberClusterAnnounce) { a.Annotations[v1alpha1.AnnotationPeer] = "v1" }), func(e *evidence) {
+		{"an own peer without slices", announceAs(ourPeer), "FIX east"},
+		{"an own peer under a leader that knows only the wire", announceAs(func(a *v1alpha1.MemberClusterAnnounce) { a.Annotations[v1alpha1.AnnotationPeer] = "v1" }), ""},
+		{"an own peer with slices", both(announceAs(ourPeer), func(e *evidence) {
 			add(&e.Leader.Slices, sliceOf("east", "shop", "cart", "10.1.7.7"))
 		}), ""},
 		{"a Node and no Gateway", func(e *evidence) { e.Members[0].Gateways = rule.Known([]v1alpha1.Gateway{}) }, "FIX east"},

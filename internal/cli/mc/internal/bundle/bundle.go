@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/lockstep-dev/lockstep/config"
@@ -69,15 +71,82 @@ func Namespace(objects []*unstructured.Unstructured) string {
 
 // Move puts into Namespace to all that was in Namespace from: objects, and what
 // they say of it under a key "namespace", such as the subjects of a binding and
-// the Service of a webhook.
+// the Service of a webhook. A RoleBinding stays where its Role is: one to a Role
+// that the file does not bring, such as extension-apiserver-authentication-reader
+// in kube-system, would grant nothing elsewhere.
 func Move(objects []*unstructured.Unstructured, from, to string) {
 	for _, obj := range objects {
 		if obj.GetKind() == "Namespace" && obj.GetName() == from {
 			obj.SetName(to)
 			continue
 		}
+		stays, namespace := bindsForeignRole(obj, objects), obj.GetNamespace()
 		move(obj.Object, from, to)
+		if stays {
+			obj.SetNamespace(namespace)
+		}
 	}
+}
+
+// bindsForeignRole tells a RoleBinding whose Role is none of the objects.
+func bindsForeignRole(obj *unstructured.Unstructured, objects []*unstructured.Unstructured) bool {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(obj.Object, fields...)
+		return value
+	}
+	if obj.GetKind() != "RoleBinding" || text("roleRef", "kind") != "Role" {
+		return false
+	}
+	return !slices.ContainsFunc(objects, func(other *unstructured.Unstructured) bool {
+		return other.GetKind() == "Role" && other.GetName() == text("roleRef", "name")
+	})
+}
+
+// Place puts into Namespace those objects that have to be in one and do not say in
+// which, as kubectl -n does. The scope of a kind is what the file's own CRD says,
+// else what namespaced answers.
+func Place(objects []*unstructured.Unstructured, namespace string, namespaced func(*unstructured.Unstructured) (bool, error)) error {
+	scopes := map[schema.GroupKind]string{}
+	for _, obj := range objects {
+		if obj.GetKind() == "CustomResourceDefinition" {
+			text := func(fields ...string) string {
+				value, _, _ := unstructured.NestedString(obj.Object, fields...)
+				return value
+			}
+			scopes[schema.GroupKind{Group: text("spec", "group"), Kind: text("spec", "names", "kind")}] = text("spec", "scope")
+		}
+	}
+	var problems []error
+	for _, obj := range objects {
+		if obj.GetNamespace() != "" {
+			continue
+		}
+		scope, ours := scopes[obj.GroupVersionKind().GroupKind()]
+		is, err := scope == "Namespaced", error(nil)
+		if !ours {
+			is, err = namespaced(obj)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s %q: %w", obj.GetKind(), obj.GetName(), err))
+		}
+		if is {
+			obj.SetNamespace(namespace)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Elsewhere are the Namespaces, sorted, that objects are in, but for those that
+// the objects bring themselves.
+func Elsewhere(objects []*unstructured.Unstructured) []string {
+	brought, needed := map[string]bool{"": true}, map[string]bool{}
+	for _, obj := range objects {
+		if obj.GetKind() == "Namespace" {
+			brought[obj.GetName()] = true
+		}
+		needed[obj.GetNamespace()] = true
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(needed)), func(name string) bool { return brought[name] })
 }
 
 func move(value any, from, to string) {

@@ -79,3 +79,82 @@ func TestParseRefusesWhatHoldsNoObject(t *testing.T) {
 		})
 	}
 }
+
+// What upstream's controllers need of the API server's own configuration is in
+// kube-system, wherever they run.
+func TestMoveLeavesBindingsToForeignRoles(t *testing.T) {
+	objects, err := Parse([]byte(`
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: own, namespace: kube-system}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: own, namespace: kube-system}
+roleRef: {kind: Role, name: own}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: reader, namespace: kube-system}
+roleRef: {kind: Role, name: extension-apiserver-authentication-reader}
+subjects:
+- {kind: ServiceAccount, name: a, namespace: kube-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: viewer, namespace: kube-system}
+roleRef: {kind: ClusterRole, name: view}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	Move(objects, "kube-system", "ours")
+	if diff := cmp.Diff([]string{"ours/Role/own", "ours/RoleBinding/own", "kube-system/RoleBinding/reader", "ours/RoleBinding/viewer"}, names(objects)); diff != "" {
+		t.Error(diff)
+	}
+	subjects, _, _ := unstructured.NestedSlice(objects[2].Object, "subjects")
+	if text := fmt.Sprint(subjects); !strings.Contains(text, "namespace:ours") {
+		t.Errorf("the right stays with the one who has moved away: %s", text)
+	}
+}
+
+func TestPlaceAndElsewhere(t *testing.T) {
+	objects, err := Parse([]byte(`
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: nowhere}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: there, namespace: theirs}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: brought, namespace: own}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: own}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec: {group: example.com, scope: Namespaced, names: {kind: Thing}}
+---
+{apiVersion: example.com/v1, kind: Thing, metadata: {name: new}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	err = Place(objects, "ours", func(obj *unstructured.Unstructured) (bool, error) {
+		asked++
+		return obj.GetKind() == "ServiceAccount", nil
+	})
+	if err != nil || asked != 3 { // not for the kind that the file brings
+		t.Errorf("asked for %d; %v", asked, err)
+	}
+	want := []string{"ours/ServiceAccount/nowhere", "theirs/ServiceAccount/there", "own/ConfigMap/brought", "Namespace/own",
+		"CustomResourceDefinition/things.example.com", "ours/Thing/new"}
+	if diff := cmp.Diff(want, names(objects)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"ours", "theirs"}, Elsewhere(objects)); diff != "" {
+		t.Error(diff)
+	}
+	unknown := Place([]*unstructured.Unstructured{{Object: map[string]any{"kind": "Odd", "metadata": map[string]any{"name": "o"}}}}, "ours",
+		func(*unstructured.Unstructured) (bool, error) { return false, fmt.Errorf("no such kind") })
+	if unknown == nil || !strings.Contains(unknown.Error(), `Odd "o": no such kind`) {
+		t.Error(unknown)
+	}
+}

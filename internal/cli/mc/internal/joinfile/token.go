@@ -28,21 +28,37 @@ func ParseToken(data []byte) (*corev1.Secret, error) {
 }
 
 // RenderToken is the manifest of a token Secret, ready to be applied in a
-// member: the name, all data, type Opaque, and nothing that ties it to the
-// leader cluster.
+// member: the name, all data, type Opaque, the cluster ID it is bound to if the
+// Secret is annotated with it, and nothing that ties it to the leader cluster.
 func RenderToken(secret *corev1.Secret) ([]byte, error) {
 	body, err := yaml.Marshal(struct {
 		metav1.TypeMeta `json:",inline"`
-		Metadata        map[string]string `json:"metadata"`
+		Metadata        metadata          `json:"metadata"`
 		Data            map[string][]byte `json:"data"`
 		Type            corev1.SecretType `json:"type"`
 	}{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		Metadata: map[string]string{"name": secret.Name},
+		Metadata: metadata{Name: secret.Name, Annotations: Bound(secret)},
 		Data:     secret.Data,
 		Type:     corev1.SecretTypeOpaque,
 	})
 	return append([]byte(tokenNote), body...), err
+}
+
+// metadata is what a manifest needs of an object's.
+type metadata struct {
+	Name        string            `json:"name"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Bound is the annotation of a token Secret with the cluster ID it is bound to;
+// nil when it does not tell, as those of upstream do not.
+func Bound(secret *corev1.Secret) map[string]string {
+	id := secret.Annotations[v1alpha1.AnnotationClusterID]
+	if id == "" {
+		return nil
+	}
+	return map[string]string{v1alpha1.AnnotationClusterID: id}
 }
 
 func (d document) isSecret() bool {
