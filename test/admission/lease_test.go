@@ -25,7 +25,7 @@ const judged = 12 * time.Second
 //
 // covers: ADM-LS-1
 func TestARestartLosesNobody(t *testing.T) {
-	a := newArena(t)
+	a := newArena(t, "LOCKSTEP_ALLOW_LOOPBACK=true")
 	a.DeployMember(t, "leader", func(_ config.Role, o *config.Options) { o.Admission = true })
 	renewed := func(name string) (time.Time, error) {
 		var found coordinationv1.Lease
