@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed crd/multicluster.crd.antrea.io_*.yaml crd/fleet.lockstep.dev_*.yaml leader/*.yaml member/*.yaml
+//go:embed crd/multicluster.crd.antrea.io_*.yaml crd/fleet.lockstep.dev_*.yaml leader/*.yaml member/*.yaml admission/leader/*.yaml admission/member/*.yaml
 var files embed.FS
 
 // Role is the part a controller plays in a ClusterSet.
@@ -97,23 +97,30 @@ func FleetCRDs() ([]*unstructured.Unstructured, error) {
 // kustomization lists the files of a folder for kustomize; it is no object.
 const kustomization = "kustomization.yaml"
 
-// manifests returns the files of a role, in no particular order.
-func manifests(role Role) (map[string][]byte, error) {
+// manifests returns the files of a role, with or without its webhook
+// configurations, in no particular order.
+func manifests(role Role, admission bool) (map[string][]byte, error) {
 	if _, ok := wireCRDs[role]; !ok {
 		return nil, unknownRole(role)
 	}
-	entries, err := fs.ReadDir(files, string(role))
-	if err != nil {
-		return nil, err
+	dirs := []string{string(role)}
+	if admission {
+		dirs = append(dirs, path.Join("admission", string(role)))
 	}
 	texts := map[string][]byte{}
-	for _, entry := range entries {
-		if entry.Name() == kustomization {
-			continue
-		}
-		name := path.Join(string(role), entry.Name())
-		if texts[name], err = files.ReadFile(name); err != nil {
+	for _, dir := range dirs {
+		entries, err := fs.ReadDir(files, dir)
+		if err != nil {
 			return nil, err
+		}
+		for _, entry := range entries {
+			if entry.Name() == kustomization {
+				continue
+			}
+			name := path.Join(dir, entry.Name())
+			if texts[name], err = files.ReadFile(name); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return texts, nil

@@ -42,8 +42,10 @@ func TestMCSCRDsAreThoseOfTheModule(t *testing.T) {
 // tools/charts, which has kustomize.
 func TestKustomizationsListEveryFile(t *testing.T) {
 	for dir, without := range map[string][]string{
-		"leader": nil,
-		"member": nil,
+		"leader":           nil,
+		"member":           nil,
+		"admission/leader": nil,
+		"admission/member": nil,
 		"crd": {
 			"multicluster.crd.antrea.io_clusterclaims.yaml", // a kind that upstream removed
 			"fleet.lockstep.dev_upgraderuns.yaml",           // made by whoever makes the first run

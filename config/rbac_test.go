@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -32,17 +31,24 @@ func TestRights(t *testing.T) {
 		rights map[string]string // group/resource → verbs
 	}{
 		"the leader, in the common area only": {Leader, "Role", "antrea-mc-controller-role", map[string]string{
-			mc + "clustersets":            change,
-			mc + "clustersets/status":     "update",
-			mc + "clusterclaims":          "list",
-			mc + "memberclusterannounces": change + " delete",
-			mc + "resourceexports":        change + " delete",
-			mc + "resourceexports/status": "update",
-			mc + "resourceimports":        full,
-			endpointSlices:                full,
-			"coordination.k8s.io/leases":  full,
-			"/events":                     "create patch",
-			"events.k8s.io/events":        "create patch",
+			mc + "clustersets":                            change,
+			mc + "clustersets/status":                     "update",
+			mc + "clusterclaims":                          "list",
+			mc + "memberclusterannounces":                 change + " delete",
+			mc + "resourceexports":                        change + " delete",
+			mc + "resourceexports/status":                 "update",
+			mc + "resourceimports":                        full,
+			endpointSlices:                                full,
+			"/serviceaccounts":                            "get list",
+			"rbac.authorization.k8s.io/rolebindings":      "list",
+			"/secrets only antrea-mc-webhook-certificate": change,
+			"coordination.k8s.io/leases":                  full,
+			"/events":                                     "create patch",
+			"events.k8s.io/events":                        "create patch",
+		}},
+		"the leader outside it": {Leader, "ClusterRole", "antrea-multicluster-antrea-mc-controller-webhook-role", map[string]string{
+			"admissionregistration.k8s.io/mutatingwebhookconfigurations only antrea-multicluster-antrea-mc-mutating-webhook-configuration":     change,
+			"admissionregistration.k8s.io/validatingwebhookconfigurations only antrea-multicluster-antrea-mc-validating-webhook-configuration": change,
 		}},
 		"a member's credential in the common area": {Leader, "Role", "antrea-mc-member-cluster-role", map[string]string{
 			"/events":                     "create",
@@ -55,14 +61,15 @@ func TestRights(t *testing.T) {
 			"coordination.k8s.io/leases":  "get create update",
 		}},
 		"the member in its own Namespace; Secrets nowhere else": {Member, "Role", "antrea-mc-controller-role", map[string]string{
-			mc + "clustersets":               change,
-			mc + "clustersets/status":        "update",
-			mc + "clusterclaims":             "list",
-			mc + "gateways":                  full,
-			mc + "clusterinfoimports":        full,
-			mc + "clusterinfoimports/status": "update",
-			"/secrets":                       read,
-			"coordination.k8s.io/leases":     "get create update",
+			mc + "clustersets":                            change,
+			mc + "clustersets/status":                     "update",
+			mc + "clusterclaims":                          "list",
+			mc + "gateways":                               full,
+			mc + "clusterinfoimports":                     full,
+			mc + "clusterinfoimports/status":              "update",
+			"/secrets":                                    read,
+			"/secrets only antrea-mc-webhook-certificate": "update",
+			"coordination.k8s.io/leases":                  "get create update",
 		}},
 		"the member in every Namespace": {Member, "ClusterRole", "antrea-mc-controller-role", map[string]string{
 			"/services":                      full,
@@ -76,8 +83,9 @@ func TestRights(t *testing.T) {
 			"networking.k8s.io/servicecidrs": read,
 			"/nodes":                         read,
 			mc + "clustersets":               "list",
-			"/events":                        "create patch",
-			"events.k8s.io/events":           "create patch",
+			"admissionregistration.k8s.io/validatingwebhookconfigurations only antrea-mc-validating-webhook-configuration": change,
+			"/events":              "create patch",
+			"events.k8s.io/events": "create patch",
 		}},
 	}
 	tested := map[string]bool{}
@@ -118,6 +126,9 @@ func rights(t *testing.T, role Role, kind, name string) map[string]string {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
 					key := group + "/" + resource
+					if len(rule.ResourceNames) > 0 {
+						key += " only " + strings.Join(rule.ResourceNames, " ")
+					}
 					if _, twice := found[key]; twice {
 						t.Errorf("%s stands in two rules", key)
 					}
@@ -129,14 +140,38 @@ func rights(t *testing.T, role Role, kind, name string) map[string]string {
 	return found
 }
 
-// Whoever may write roles, bindings or Pods may become anybody.
+func reads(verbs string) bool {
+	return !slices.ContainsFunc(strings.Fields(verbs), func(verb string) bool { return !slices.Contains(strings.Fields(read), verb) })
+}
+
+// Who makes a Secret in the common area can have a token of any account there.
+func TestNobodyMakesSecrets(t *testing.T) {
+	for _, role := range roles {
+		for _, obj := range render(t, role, Options{}) {
+			if obj.GetKind() != "Role" && obj.GetKind() != "ClusterRole" {
+				continue
+			}
+			for resource, verbs := range rights(t, role, obj.GetKind(), obj.GetName()) {
+				if strings.HasPrefix(resource, "/secrets") && (strings.Contains(verbs, "create") || strings.Contains(verbs, "patch")) {
+					t.Errorf("%s %s may %s %s", role, id(obj), verbs, resource)
+				}
+			}
+		}
+	}
+}
+
+// Whoever may write roles, bindings, Pods or webhooks may become anybody. Reading
+// some of it is harmless, and so are the webhook configurations of one's own.
 func TestNoRoleLeadsToOthers(t *testing.T) {
 	for _, role := range roles {
 		for _, obj := range render(t, role, Options{}) {
 			if obj.GetKind() != "Role" && obj.GetKind() != "ClusterRole" {
 				continue
 			}
-			for resource := range maps.Keys(rights(t, role, obj.GetKind(), obj.GetName())) {
+			for resource, verbs := range rights(t, role, obj.GetKind(), obj.GetName()) {
+				if reads(verbs) || strings.Contains(resource, " only antrea-") {
+					continue
+				}
 				for _, forbidden := range []string{"rbac.authorization.k8s.io/", "apps/", "/pods", "/serviceaccounts", "apiextensions.k8s.io/", "admissionregistration.k8s.io/"} {
 					if strings.HasPrefix(resource, forbidden) {
 						t.Errorf("%s %s may touch %s", role, id(obj), resource)

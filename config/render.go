@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -47,6 +48,9 @@ type Options struct {
 	// Configure changes the configuration file of the controller. Nil keeps
 	// that of the manifests.
 	Configure func(*v1alpha1.MultiClusterConfig)
+	// Admission installs the webhook configurations as well: from then on the API
+	// server asks the controller about writes. Its replicas can answer in any case.
+	Admission bool
 	// Verbose makes the controller log what only a developer wants to know as well.
 	Verbose bool
 	// Pod changes whatever else is to differ about the Pods of the controller:
@@ -61,7 +65,7 @@ type Options struct {
 // its role's default Namespace end in that Namespace, so that two
 // installations in one cluster never share a binding.
 func Render(role Role, options Options) ([]*unstructured.Unstructured, error) {
-	texts, err := manifests(role)
+	texts, err := manifests(role, options.Admission)
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +173,19 @@ func (r renderer) place(objects []object) error {
 			continue
 		case *rbacv1.ClusterRole:
 			obj.Name += r.suffix
+			r.ownConfigurations(obj.Rules)
+			continue
+		case *admissionregistrationv1.ValidatingWebhookConfiguration:
+			r.serve(&obj.ObjectMeta)
+			for i := range obj.Webhooks {
+				r.lead(&obj.Webhooks[i].ClientConfig, obj.Webhooks[i].NamespaceSelector)
+			}
+			continue
+		case *admissionregistrationv1.MutatingWebhookConfiguration:
+			r.serve(&obj.ObjectMeta)
+			for i := range obj.Webhooks {
+				r.lead(&obj.Webhooks[i].ClientConfig, obj.Webhooks[i].NamespaceSelector)
+			}
 			continue
 		case *rbacv1.ClusterRoleBinding:
 			obj.Name += r.suffix
@@ -179,7 +196,7 @@ func (r renderer) place(objects []object) error {
 			r.bind(obj.Subjects)
 		case *appsv1.Deployment:
 			r.deploy(&obj.Spec, hash)
-		case *corev1.ServiceAccount, *corev1.ConfigMap, *rbacv1.Role, *policyv1.PodDisruptionBudget:
+		case *corev1.ServiceAccount, *corev1.ConfigMap, *corev1.Secret, *corev1.Service, *rbacv1.Role, *policyv1.PodDisruptionBudget:
 		default:
 			return fmt.Errorf("cannot place %T %q: the renderer does not know its kind", obj, obj.GetName())
 		}
@@ -214,8 +231,12 @@ func (r renderer) deploy(spec *appsv1.DeploymentSpec, configHash string) {
 	}
 }
 
-// probedPort is where the probes in the manifests ask.
-const probedPort = ":8080"
+// probedPort is where the probes in the manifests ask, webhookPort where the
+// Service of the webhooks leads.
+const (
+	probedPort  = ":8080"
+	webhookPort = 9443
+)
 
 // configure applies Configure to the configuration file and returns its hash.
 func (r renderer) configure(configMap *corev1.ConfigMap) (string, error) {
@@ -228,6 +249,9 @@ func (r renderer) configure(configMap *corev1.ConfigMap) (string, error) {
 		r.Configure(&settings)
 		if address := settings.Health.HealthProbeBindAddress; address != "" && !strings.HasSuffix(address, probedPort) {
 			return "", fmt.Errorf("cannot set health.healthProbeBindAddress to %q: the probes of the Pods ask port 8080, so that they would never be ready; let it end in %s", address, probedPort)
+		}
+		if port := settings.Webhook.Port; port != nil && *port != webhookPort {
+			return "", fmt.Errorf("cannot set webhook.port to %d: the Service of the webhooks leads to port %d, so that every write of a member would be refused; leave it out", *port, webhookPort)
 		}
 		changed, err := yaml.Marshal(settings)
 		if err != nil {
@@ -251,8 +275,13 @@ var creationOrder = []string{
 	"Role",
 	"RoleBinding",
 	"ConfigMap",
+	"Secret",
+	"Service",
 	"PodDisruptionBudget",
 	"Deployment",
+	// Last to come and first to go, or they would ask for a controller that is not there.
+	"MutatingWebhookConfiguration",
+	"ValidatingWebhookConfiguration",
 }
 
 // sortForCreation orders objects by creationOrder, then by name.
@@ -282,7 +311,9 @@ var decoder = newDecoder()
 
 func newDecoder() runtime.Decoder {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, policyv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, policyv1.AddToScheme, admissionregistrationv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			panic(err) // a kind registered twice with different types: a mistake in this list
 		}

@@ -69,10 +69,14 @@ func TestRenderUsesTheNamesOfTheWire(t *testing.T) {
 		Leader: {
 			"Namespace /antrea-multicluster",
 			"ServiceAccount antrea-multicluster/antrea-mc-controller",
+			"ClusterRole /antrea-multicluster-antrea-mc-controller-webhook-role",
+			"ClusterRoleBinding /antrea-multicluster-antrea-mc-controller-webhook-rolebinding",
 			"Role antrea-multicluster/antrea-mc-controller-role",
 			"Role antrea-multicluster/antrea-mc-member-cluster-role",
 			"RoleBinding antrea-multicluster/antrea-mc-controller-rolebinding",
 			"ConfigMap antrea-multicluster/antrea-mc-controller-config",
+			"Secret antrea-multicluster/antrea-mc-webhook-certificate",
+			"Service antrea-multicluster/antrea-mc-webhook-service",
 			"PodDisruptionBudget antrea-multicluster/antrea-mc-controller",
 			"Deployment antrea-multicluster/antrea-mc-controller",
 		},
@@ -84,13 +88,25 @@ func TestRenderUsesTheNamesOfTheWire(t *testing.T) {
 			"Role kube-system/antrea-mc-controller-role",
 			"RoleBinding kube-system/antrea-mc-controller-rolebinding",
 			"ConfigMap kube-system/antrea-mc-controller-config",
+			"Secret kube-system/antrea-mc-webhook-certificate",
+			"Service kube-system/antrea-mc-webhook-service",
 			"PodDisruptionBudget kube-system/antrea-mc-controller",
 			"Deployment kube-system/antrea-mc-controller",
 		},
 	}
+	configurations := map[Role][]string{
+		Leader: {
+			"MutatingWebhookConfiguration /antrea-multicluster-antrea-mc-mutating-webhook-configuration",
+			"ValidatingWebhookConfiguration /antrea-multicluster-antrea-mc-validating-webhook-configuration",
+		},
+		Member: {"ValidatingWebhookConfiguration /antrea-mc-validating-webhook-configuration"},
+	}
 	for role, want := range cases {
 		if diff := cmp.Diff(want, installed(render(t, role, Options{}))); diff != "" {
 			t.Errorf("%s: %s", role, diff)
+		}
+		if diff := cmp.Diff(slices.Concat(want, configurations[role]), installed(render(t, role, Options{Admission: true}))); diff != "" {
+			t.Errorf("%s with admission: %s", role, diff)
 		}
 	}
 }
@@ -98,7 +114,7 @@ func TestRenderUsesTheNamesOfTheWire(t *testing.T) {
 // Upstream's installer replaced text, and for a leader nothing at all.
 func TestWK_17_EveryObjectFollowsTheNamespace(t *testing.T) {
 	for _, role := range roles {
-		objects := render(t, role, Options{Namespace: "elsewhere"})
+		objects := render(t, role, Options{Namespace: "elsewhere", Admission: true})
 		for _, obj := range objects {
 			if obj.GetKind() == "CustomResourceDefinition" {
 				continue
@@ -122,7 +138,7 @@ func TestWK_17_EveryObjectFollowsTheNamespace(t *testing.T) {
 func TestWK_17_EveryObjectComesAfterWhatItNeeds(t *testing.T) {
 	for _, role := range roles {
 		last := 0
-		for _, obj := range render(t, role, Options{Namespace: "elsewhere"}) {
+		for _, obj := range render(t, role, Options{Namespace: "elsewhere", Admission: true}) {
 			at := slices.Index(creationOrder, obj.GetKind())
 			if at < last {
 				t.Errorf("%s: %s comes after a %s", role, id(obj), creationOrder[last])
@@ -147,7 +163,7 @@ func TestWK_27_TwoInstallationsShareACluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]*unstructured.Unstructured{}
 			for _, i := range c {
-				for _, obj := range render(t, i.role, Options{Namespace: i.namespace}) {
+				for _, obj := range render(t, i.role, Options{Namespace: i.namespace, Admission: true}) {
 					other, clash := seen[id(obj)]
 					if clash && obj.GetKind() != "CustomResourceDefinition" {
 						t.Errorf("both installations have %s", id(obj))
@@ -331,7 +347,7 @@ func TestControllerPodsAreRestricted(t *testing.T) {
 
 func TestEveryObjectCarriesTheMark(t *testing.T) {
 	for _, role := range roles {
-		for _, obj := range render(t, role, Options{Namespace: "elsewhere"}) {
+		for _, obj := range render(t, role, Options{Namespace: "elsewhere", Admission: true}) {
 			if obj.GetLabels()[ManagedByLabel] != ManagedBy {
 				t.Errorf("%s: %s has no label %s=%s", role, id(obj), ManagedByLabel, ManagedBy)
 			}

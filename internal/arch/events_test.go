@@ -11,7 +11,7 @@ import (
 
 // sayReasons are the places whose reasons of conditions become Events: each loop
 // repeats a condition that changed.
-var sayReasons = []string{"internal/plan/clusterset", "internal/plan/services", "internal/plan/fabric", "internal/leader/roster", "internal/member"}
+var sayReasons = []string{"internal/plan/clusterset", "internal/plan/services", "internal/plan/fabric", "internal/leader/roster", "internal/leader/admission", "internal/member"}
 
 // inConditionsOnly are reasons that no Event has.
 var inConditionsOnly = map[string]string{

@@ -114,7 +114,7 @@ func (c *ClusterSpec) allocatePorts(others []string) error {
 		held = append(held, l)
 		return uint16(l.Addr().(*net.TCPAddr).Port)
 	}
-	c.Ports = Ports{Etcd: next(), EtcdPeer: next(), APIServer: next(), ControllerManager: next()}
+	c.Ports = Ports{Etcd: next(), EtcdPeer: next(), APIServer: next(), ControllerManager: next(), Egress: next()}
 	for _, other := range others {
 		c.Relays[other] = RelayPorts{APIServer: next(), Etcd: next()}
 	}

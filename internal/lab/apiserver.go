@@ -19,7 +19,7 @@ func (s *site) apiServer() component {
 	return component{
 		Name: APIServer,
 		Path: s.lab.Binaries.APIServer,
-		Args: flags(
+		Args: append(s.egressFlags(), flags(
 			"bind-address="+s.Address.String(),
 			"advertise-address="+s.Address.String(),
 			"secure-port="+strconv.Itoa(int(s.Ports.APIServer)),
@@ -46,7 +46,7 @@ func (s *site) apiServer() component {
 			// Without it a stopping server waits a minute for its watchers to leave.
 			"shutdown-watch-termination-grace-period=1s",
 			"profiling=false",
-		),
+		)...),
 		Ready: s.probe(s.url(s.Ports.APIServer)+"/readyz", "admin"),
 	}
 }

@@ -64,6 +64,9 @@ func (s *site) ensureConfiguration() error {
 	if err := writeFile(s.conf("authentication.yaml"), bytes.TrimLeft([]byte(authentication), "\n")); err != nil {
 		return err
 	}
+	if err := writeFile(s.conf(egressFile), []byte(s.egressConfiguration())); err != nil {
+		return err
+	}
 	for _, user := range []string{"admin", "controller-manager"} {
 		if err := s.writeKubeconfig(user); err != nil {
 			return err

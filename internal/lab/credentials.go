@@ -47,6 +47,7 @@ func (s *site) certificates() map[string]pki.Request {
 		"admin":              {Name: "admin", Groups: []string{"system:masters"}},
 		"controller-manager": {Name: "system:kube-controller-manager", Addresses: s.serverAddresses()},
 		"etcd-client":        {Name: "etcd-client"},
+		"egress":             {Name: "egress", Addresses: s.serverAddresses()},
 		"etcd":               {Name: "etcd", DNS: []string{"localhost"}, Addresses: s.serverAddresses()},
 		apiServerCertificate: s.apiServerRequest(),
 	}

@@ -94,6 +94,7 @@ func (h *Host) Run(ctx context.Context) error {
 	for _, l := range h.links {
 		group.Go(func() error { return l.run(ctx) })
 	}
+	group.Go(func() error { return h.site.runEgress(ctx) })
 	return group.Wait()
 }
 

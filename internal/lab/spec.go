@@ -55,6 +55,8 @@ type Ports struct {
 	EtcdPeer          uint16 `json:"etcdPeer"`
 	APIServer         uint16 `json:"apiServer"`
 	ControllerManager uint16 `json:"controllerManager"`
+	// Egress is 0 in labs from before there were webhooks; see egress.
+	Egress uint16 `json:"egress,omitempty"`
 }
 
 // RelayPorts are the ports of one link.

@@ -9,17 +9,23 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/lockstep-dev/lockstep/config"
 	"github.com/lockstep-dev/lockstep/internal/kube/metrics"
 	"github.com/lockstep-dev/lockstep/internal/kube/role"
+	"github.com/lockstep-dev/lockstep/internal/leader/admission"
 	"github.com/lockstep-dev/lockstep/internal/leader/clusterinfo"
 	"github.com/lockstep-dev/lockstep/internal/leader/merge"
 	"github.com/lockstep-dev/lockstep/internal/leader/roster"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+	rules "github.com/lockstep-dev/lockstep/internal/plan/rules/admission"
 )
 
 // Options of a leader controller.
 type Options struct {
 	role.Options
+	// Policy is how strictly requests to the common area are judged; the zero value
+	// is the strict one, without administrators.
+	Policy rules.Policy
 	// CleanUpAfter is how long a member has to be silent before what it exports is
 	// deleted, which is announced half that time before; zero means a day.
 	CleanUpAfter time.Duration
@@ -34,24 +40,27 @@ func (o Options) periods() clusterset.Periods {
 }
 
 // Run is the leader controller; it returns when ctx ends or leadership is lost.
-func Run(ctx context.Context, config *rest.Config, options Options) error {
+func Run(ctx context.Context, server *rest.Config, options Options) error {
 	meter := metrics.NewLeader(options.Namespace, options.Now)
-	mgr, err := assemble(ctx, meter.Count(config), options, meter)
+	mgr, err := assemble(ctx, meter.Count(server), options, meter)
 	if err != nil {
-		return role.Explain(err, config, options.Options)
+		return role.Explain(err, server, options.Options)
 	}
 	return role.Start(ctx, mgr, options.Options, meter)
 }
 
-func assemble(ctx context.Context, config *rest.Config, options Options, meter *metrics.Leader) (ctrl.Manager, error) {
-	mgr, err := role.NewManager(config, options.Options, cache.Options{
+func assemble(ctx context.Context, server *rest.Config, options Options, meter *metrics.Leader) (ctrl.Manager, error) {
+	mgr, err := role.NewManager(server, options.Options, cache.Options{
 		DefaultNamespaces: map[string]cache.Config{options.Namespace: {}},
+		ByObject:          options.WebhookCaches(config.Leader),
 	})
 	if err != nil {
 		return nil, err
 	}
 	meter.Read(mgr)
-	if err := errors.Join(merge.Index(ctx, mgr.GetFieldIndexer()), clusterinfo.Index(ctx, mgr.GetFieldIndexer())); err != nil {
+	if err := errors.Join(
+		merge.Index(ctx, mgr.GetFieldIndexer()), clusterinfo.Index(ctx, mgr.GetFieldIndexer()), admission.Index(ctx, mgr.GetFieldIndexer()),
+	); err != nil {
 		return nil, err
 	}
 	claims, err := role.ClaimsServed(mgr)
@@ -68,6 +77,10 @@ func assemble(ctx context.Context, config *rest.Config, options Options, meter *
 		}).SetupWithManager(mgr, options.One()),
 		merger.SetupWithManager(mgr, options.Controller()),
 		networks.SetupWithManager(mgr, options.Controller()),
+		options.Serve(mgr, config.Leader, (&admission.Decider{
+			Live: mgr.GetAPIReader(), Cached: mgr.GetClient(), Events: mgr.GetEventRecorder("lockstep-leader"), Meter: meter,
+			Area: rules.Area{Namespace: options.Namespace, Policy: options.Policy},
+		}).Handler()),
 	)
 	return mgr, err
 }

@@ -19,10 +19,12 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/config"
 	"github.com/lockstep-dev/lockstep/internal/kube/local"
 	"github.com/lockstep-dev/lockstep/internal/kube/metrics"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/kube/role"
+	"github.com/lockstep-dev/lockstep/internal/member/admission"
 	"github.com/lockstep-dev/lockstep/internal/member/clusterinfo"
 	"github.com/lockstep-dev/lockstep/internal/member/exporter"
 	"github.com/lockstep-dev/lockstep/internal/member/gateway"
@@ -65,25 +67,29 @@ type Network struct {
 }
 
 // Run is the member controller; it returns when ctx ends or leadership is lost.
-func Run(ctx context.Context, config *rest.Config, options Options) error {
+func Run(ctx context.Context, server *rest.Config, options Options) error {
 	meter := metrics.NewMember(options.Scale(clusterset.BeatTimeout), options.Now)
-	mgr, err := assemble(ctx, meter.Count(config), options, meter)
+	mgr, err := assemble(ctx, meter.Count(server), options, meter)
 	if err != nil {
-		return role.Explain(err, config, options.Options)
+		return role.Explain(err, server, options.Options)
 	}
 	return role.Start(ctx, mgr, options.Options, meter)
 }
 
-func assemble(ctx context.Context, config *rest.Config, options Options, meter *metrics.Member) (ctrl.Manager, error) {
+func assemble(ctx context.Context, server *rest.Config, options Options, meter *metrics.Member) (ctrl.Manager, error) {
 	inNamespace := cache.ByObject{Namespaces: map[string]cache.Config{options.Namespace: {}}}
-	mgr, err := role.NewManager(config, options.Options, cache.Options{
-		ByObject: map[client.Object]cache.ByObject{
-			&v1alpha2.ClusterSet{}: inNamespace, &corev1.Secret{}: inNamespace,
-			&v1alpha1.Gateway{}: inNamespace, &v1alpha1.ClusterInfoImport{}: inNamespace,
-			&corev1.Node{}:               {Transform: local.TrimNode},
-			&discoveryv1.EndpointSlice{}: {Transform: local.TrimSlice}, &corev1.Namespace{}: {Transform: local.TrimNamespace},
-		},
-	})
+	kinds := map[client.Object]cache.ByObject{
+		&v1alpha2.ClusterSet{}: inNamespace, &corev1.Secret{}: inNamespace,
+		&v1alpha1.Gateway{}: inNamespace, &v1alpha1.ClusterInfoImport{}: inNamespace,
+		&corev1.Node{}:               {Transform: local.TrimNode},
+		&discoveryv1.EndpointSlice{}: {Transform: local.TrimSlice}, &corev1.Namespace{}: {Transform: local.TrimNamespace},
+	}
+	for kind, how := range options.WebhookCaches(config.Member) {
+		if _, isSecret := kind.(*corev1.Secret); !isSecret { // all of its Namespace are there already
+			kinds[kind] = how
+		}
+	}
+	mgr, err := role.NewManager(server, options.Options, cache.Options{ByObject: kinds})
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +154,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string,
 			PodCIDRs: options.Network.podCIDRs(), Precedence: options.Network.Precedence,
 			LookAgain: options.Scale(30 * time.Second), Now: options.Now,
 		}).SetupWithManager(mgr, options.One()),
+		options.Serve(mgr, config.Member, admission.Handler(mgr.GetAPIReader(), options.Namespace, meter)),
 	)
 }
 

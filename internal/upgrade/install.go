@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,7 +42,20 @@ func manifests(ctx context.Context, c client.Client, role config.Role, namespace
 	if deployment != nil {
 		options.Replicas = ptr.Deref(deployment.Spec.Replicas, 0)
 	}
+	if options.Admission, err = asked(ctx, c, role, namespace); err != nil {
+		return nil, err
+	}
 	return config.Render(role, options)
+}
+
+// asked tells whether the API server asks the controller about writes; it goes on
+// as it was.
+func asked(ctx context.Context, c client.Client, role config.Role, namespace string) (bool, error) {
+	name, _ := config.WebhookConfigurations(role, namespace)
+	present := &metav1.PartialObjectMetadata{}
+	present.SetGroupVersionKind(admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"))
+	err := c.Get(ctx, client.ObjectKey{Name: name}, present)
+	return err == nil, client.IgnoreNotFound(err)
 }
 
 // configured is the configuration file that is there; nil when there is none, or it

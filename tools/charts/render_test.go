@@ -201,6 +201,16 @@ func TestDefaultsAreTheSameEverywhere(t *testing.T) {
 		if diff := cmp.Diff(want, built); diff != "" {
 			t.Errorf("%s: kustomize makes something else: %s", role, diff)
 		}
+		asked, err := rendered(role, config.Options{Admission: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if built, err = kustomize("../../config/admission/" + string(role)); err != nil {
+			t.Fatalf("%s with admission: kustomize: %v", role, err)
+		}
+		if diff := cmp.Diff(asked, built); diff != "" {
+			t.Errorf("%s with admission: kustomize makes something else: %s", role, diff)
+		}
 		installed, err := helm(chart, namespaces[role], nil)
 		if err != nil {
 			t.Fatalf("%s: Helm: %v", role, err)
@@ -289,8 +299,8 @@ func TestRoleChartsHoldNoData(t *testing.T) {
 func TestOverlaysAreWhatRenderMakes(t *testing.T) {
 	image := "registry.example.com/lockstep:v1.2.3"
 	cases := map[config.Role]config.Options{
-		config.Leader: {Namespace: "common-area", Image: image, Replicas: 3, Pod: memoryLimit("1Gi")},
-		config.Member: {Namespace: "fleet", Image: image, Configure: func(c *v1alpha1.MultiClusterConfig) {
+		config.Leader: {Namespace: "common-area", Image: image, Replicas: 3, Admission: true, Pod: memoryLimit("1Gi")},
+		config.Member: {Namespace: "fleet", Image: image, Admission: true, Configure: func(c *v1alpha1.MultiClusterConfig) {
 			c.EndpointIPType = v1alpha1.EndpointIPTypePodIP
 		}},
 	}

@@ -13,6 +13,8 @@ type MultiClusterConfig struct {
 	Health  HealthConfig  `json:"health,omitempty"`
 	Metrics MetricsConfig `json:"metrics,omitempty"`
 	Webhook WebhookConfig `json:"webhook,omitempty"`
+	// Admission is Lockstep's own, and a leader's.
+	Admission AdmissionConfig `json:"admission,omitempty"`
 
 	// ServiceCIDR of this cluster; empty means: find out.
 	ServiceCIDR string `json:"serviceCIDR,omitempty"`
@@ -41,6 +43,21 @@ type WebhookConfig struct {
 	Port    *int   `json:"port,omitempty"`
 	Host    string `json:"host,omitempty"`
 	CertDir string `json:"certDir,omitempty"`
+}
+
+// AdmissionConfig: how strictly a leader judges requests to the common area. The
+// zero value is the strict one.
+type AdmissionConfig struct {
+	// Administrators are names of users and groups that may do what a member may
+	// not; empty means system:masters and kubeadm:cluster-admins.
+	Administrators []string `json:"administrators,omitempty"`
+	// TrustUnboundCredentials lets credentials with the member Role that are bound to
+	// no cluster ID write exports of any; for the days of a migration only.
+	TrustUnboundCredentials bool `json:"trustUnboundCredentials,omitempty"`
+	// RequireExpiringTokens refuses members whose token never ends.
+	RequireExpiringTokens bool `json:"requireExpiringTokens,omitempty"`
+	// ReservedCIDRs may be claimed by no member.
+	ReservedCIDRs []string `json:"reservedCIDRs,omitempty"`
 }
 
 // EndpointIPType says which addresses an exporter offers.

@@ -34,6 +34,9 @@ type DeployOptions struct {
 	// nil: none.
 	Manifest []byte
 
+	// Admission makes the API server ask the controller about writes.
+	Admission bool
+
 	// DryRun changes nothing, and tells what would change.
 	DryRun bool
 	// Wait bounds the wait until the controller runs; 0 does not wait.
@@ -96,7 +99,7 @@ func (o DeployOptions) objects() ([]*unstructured.Unstructured, string, error) {
 	if err != nil {
 		return nil, "", failed(o.what(), "this program is damaged; install it again", err)
 	}
-	objects, err := config.Render(o.Role, config.Options{Namespace: o.Namespace, Image: o.Image})
+	objects, err := config.Render(o.Role, config.Options{Namespace: o.Namespace, Image: o.Image, Admission: o.Admission})
 	if err != nil {
 		return nil, "", &exit.Error{Code: exit.Usage, Cause: err}
 	}

@@ -38,6 +38,7 @@ Take it out again with: lockstep mc undeploy %s`, role, roleNoun(role)),
 	bindNamespace(flags, &opts.Namespace, "", "`namespace` of the controller, for instance "+usualNamespace(role))
 	flags.BoolVar(&opts.CreateNamespace, "create-namespace", opts.CreateNamespace, "make the Namespace when it is absent")
 	flags.StringVar(&opts.Image, "image", "", "container `image` of the controller; default is that of the manifests")
+	flags.BoolVar(&opts.Admission, "admission", false, "let the API server ask the controller about writes, and refuse what its rules refuse")
 	flags.StringVarP(&file, "manifest-file", "f", "", "`file` with manifests to install in the place of those in this program; - is stdin")
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "change nothing, and tell what would change")
 	bindWait(flags, &opts.Wait, "the controller to run")
@@ -46,6 +47,9 @@ Take it out again with: lockstep mc undeploy %s`, role, roleNoun(role)),
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if err := need(command, "namespace"); err != nil {
 			return err
+		}
+		if file != "" && opts.Admission {
+			return exit.Usagef("--manifest-file and --admission exclude each other: have the webhook configurations in the file")
 		}
 		if file != "" && opts.Image != "" {
 			return exit.Usagef("--manifest-file and --image exclude each other: name the image in the file")

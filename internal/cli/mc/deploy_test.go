@@ -145,10 +145,12 @@ func TestDeployAndUndeploy(t *testing.T) {
 	member := []string{"deploy", "membercluster", "-n", "kube-system"}
 	unleader := []string{"undeploy", "leadercluster", "-n", "the-area"}
 	unmember := []string{"undeploy", "membercluster", "-n", "kube-system"}
+	const asking = "validatingwebhookconfiguration.admissionregistration.k8s.io/antrea-multicluster-antrea-mc-validating-webhook-configuration-the-area"
 	with := func(args []string, more ...string) []string { return append(slices.Clone(args), more...) }
 
 	t.Run("a dry run changes nothing", func(t *testing.T) {
 		all(t, "created", outcomesOf(t, run(t, hub, with(leader, "--dry-run", "-o", "json")...)))
+		same(t, "created", outcomesOf(t, run(t, hub, with(leader, "--dry-run", "--admission", "-o", "json")...))[asking])
 		same(t, before, inventory(t, c))
 	})
 	t.Run("the Namespace is made unless told otherwise", func(t *testing.T) {
@@ -218,9 +220,10 @@ func TestDeployAndUndeploy(t *testing.T) {
 		all(t, "absent", outcomesOf(t, run(t, hub, with(unmember, "-o", "json")...)))
 	})
 	t.Run("CRDs and a Namespace can be kept", func(t *testing.T) {
-		run(t, hub, with(leader, "--wait", "0")...)
+		same(t, "created", outcomesOf(t, run(t, hub, with(leader, "--wait", "0", "--admission", "-o", "json")...))[asking])
 		run(t, hub, "create", "membertoken", "east-token", "-n", "the-area", "--cluster-id", "east")
 		outcomes := outcomesOf(t, run(t, hub, with(unleader, "--keep-crds", "-o", "json")...))
+		same(t, "deleted", outcomes[asking])
 		same(t, "kept", outcomes["customresourcedefinition.apiextensions.k8s.io/clustersets.multicluster.crd.antrea.io"])
 		get(t, c, "", "the-area", &corev1.Namespace{})
 		hasToken(t, c, "the-area", true)

@@ -85,7 +85,7 @@ func (o UndeployOptions) objects() ([]*unstructured.Unstructured, error) {
 	if o.Manifest != nil {
 		objects, err = readBundle(o.Manifest, o.Role, o.Namespace)
 	} else {
-		objects, err = config.Render(o.Role, config.Options{Namespace: o.Namespace})
+		objects, err = config.Render(o.Role, config.Options{Namespace: o.Namespace, Admission: true}) // with whatever may have been deployed
 	}
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Usage, Cause: err}

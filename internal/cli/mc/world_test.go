@@ -2,6 +2,7 @@ package mc
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +83,7 @@ func applyRole(t *testing.T, c client.Client, r manifests.Role) {
 		t.Fatal(err)
 	}
 	for _, object := range objects {
-		if object.GetKind() == "Deployment" || object.GetKind() == "PodDisruptionBudget" {
+		if slices.Contains([]string{"Deployment", "PodDisruptionBudget", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}, object.GetKind()) {
 			continue
 		}
 		if err := c.Create(t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {

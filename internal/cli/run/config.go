@@ -14,6 +14,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/member"
 	"github.com/lockstep-dev/lockstep/internal/plan/fabric"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
+	"github.com/lockstep-dev/lockstep/internal/plan/rules/admission"
 )
 
 // loadConfig reads the controllers' configuration file, of kind
@@ -59,6 +60,9 @@ func setDefaults(c *v1alpha1.MultiClusterConfig) {
 	if c.Metrics.BindAddress == "" {
 		c.Metrics.BindAddress = "0"
 	}
+	if c.Webhook.Port == nil {
+		c.Webhook.Port = new(9443)
+	}
 	if c.GatewayIPPrecedence == "" {
 		c.GatewayIPPrecedence = "private"
 	}
@@ -85,6 +89,17 @@ func validate(c *v1alpha1.MultiClusterConfig) (problems []string) {
 	for _, cidr := range c.PodCIDRs {
 		problems = append(problems, checkCIDR("podCIDRs", cidr)...)
 	}
+	for _, cidr := range c.Admission.ReservedCIDRs {
+		problems = append(problems, checkCIDR("admission.reservedCIDRs", cidr)...)
+	}
+	for _, name := range c.Admission.Administrators {
+		if strings.HasPrefix(name, "system:serviceaccount") || name == "system:authenticated" || name == "system:unauthenticated" || name == "" {
+			problems = append(problems, fmt.Sprintf("admission.administrators holds %q, which would free members from all rules", name))
+		}
+	}
+	if port := *c.Webhook.Port; port < 0 || port > 65535 {
+		problems = append(problems, fmt.Sprintf("webhook.port is %d, which is no port", port))
+	}
 	return problems
 }
 
@@ -108,4 +123,18 @@ func network(c *v1alpha1.MultiClusterConfig) member.Network {
 		}
 	}
 	return n
+}
+
+// policy of a valid configuration.
+func policy(c v1alpha1.AdmissionConfig) admission.Policy {
+	p := admission.Policy{Administrators: c.Administrators, TrustUnbound: c.TrustUnboundCredentials, ExpiringTokens: c.RequireExpiringTokens}
+	if len(p.Administrators) == 0 {
+		p.Administrators = admission.DefaultAdministrators()
+	}
+	for _, cidr := range c.ReservedCIDRs {
+		if prefix, err := netip.ParsePrefix(cidr); err == nil {
+			p.Reserved = append(p.Reserved, prefix.Masked())
+		}
+	}
+	return p
 }

@@ -33,6 +33,7 @@ type options struct {
 	intervalScale                 float64
 	clockOffset                   time.Duration
 	pprofAddress                  string
+	certificateLife               time.Duration
 	workers                       int
 }
 
@@ -91,7 +92,8 @@ func newRole(streams genericiooptions.IOStreams, name, short string, run runner)
 	flags.Float64Var(&o.intervalScale, "interval-scale", envFloat("LOCKSTEP_INTERVAL_SCALE", 1), "multiply every period by this")
 	flags.DurationVar(&o.clockOffset, "clock-offset", envDuration("LOCKSTEP_CLOCK_OFFSET"), "shift this process's clock")
 	flags.StringVar(&o.pprofAddress, "pprof-address", os.Getenv("LOCKSTEP_PPROF_ADDRESS"), "serve profiles of this process here")
-	for _, hidden := range []string{"allow-loopback", "interval-scale", "clock-offset", "pprof-address"} {
+	flags.DurationVar(&o.certificateLife, "certificate-life", envDuration("LOCKSTEP_CERTIFICATE_LIFE"), "how long a key pair of the webhooks is good for")
+	for _, hidden := range []string{"allow-loopback", "interval-scale", "clock-offset", "pprof-address", "certificate-life"} {
 		_ = flags.MarkHidden(hidden) // the flag was defined just above
 	}
 	_ = cmd.MarkFlagRequired("config")
@@ -121,8 +123,17 @@ func (o options) common(name string, config *v1alpha1.MultiClusterConfig, log lo
 		Name: name, Namespace: o.namespace, Identity: identity(),
 		HealthAddress: onPod(config.Health.HealthProbeBindAddress), MetricsAddress: onPod(config.Metrics.BindAddress),
 		PprofAddress:  onPod(o.pprofAddress),
+		Webhooks:      role.Webhooks{Address: webhookAddress(config.Webhook), CertificateLife: o.certificateLife},
 		IntervalScale: o.intervalScale, ClockOffset: o.clockOffset, Workers: o.workers, Log: log,
 	}
+}
+
+// webhookAddress is where webhooks are served; port 0 serves none.
+func webhookAddress(c v1alpha1.WebhookConfig) string {
+	if *c.Port == 0 {
+		return ""
+	}
+	return onPod(net.JoinHostPort(c.Host, strconv.Itoa(*c.Port)))
 }
 
 // identity of this replica: the Pod's, which outlives its container, so that a
@@ -148,8 +159,8 @@ func onPod(address string) string {
 	return net.JoinHostPort(os.Getenv("POD_IP"), port)
 }
 
-func runLeader(cmd *cobra.Command, _ options, _ *v1alpha1.MultiClusterConfig, common role.Options, target *rest.Config) error {
-	return leader.Run(cmd.Context(), target, leader.Options{Options: common})
+func runLeader(cmd *cobra.Command, _ options, config *v1alpha1.MultiClusterConfig, common role.Options, target *rest.Config) error {
+	return leader.Run(cmd.Context(), target, leader.Options{Options: common, Policy: policy(config.Admission)})
 }
 
 func runMember(cmd *cobra.Command, o options, config *v1alpha1.MultiClusterConfig, common role.Options, target *rest.Config) error {

@@ -57,6 +57,7 @@ func (l *Leader) Roster(members []v1alpha1.MemberClusterAnnounce, receipts clust
 func (l *Leader) Describe(ch chan<- *prometheus.Desc) {
 	l.writes.Describe(ch)
 	l.errors.Describe(ch)
+	l.decided.Describe(ch)
 	l.describe(ch)
 	ch <- l.beatAge
 	ch <- l.clockOffset
@@ -66,6 +67,7 @@ func (l *Leader) Describe(ch chan<- *prometheus.Desc) {
 func (l *Leader) Collect(ch chan<- prometheus.Metric) {
 	l.writes.Collect(ch)
 	l.errors.Collect(ch)
+	l.decided.Collect(ch)
 	active := l.Meter.active()
 	ch <- gauge(l.holdings.active, truth(active))
 	if !active {

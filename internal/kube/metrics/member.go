@@ -83,6 +83,7 @@ func (m *Member) Arrived(cluster string, since time.Time) {
 func (m *Member) Describe(ch chan<- *prometheus.Desc) {
 	m.writes.Describe(ch)
 	m.errors.Describe(ch)
+	m.decided.Describe(ch)
 	m.latency.Describe(ch)
 	m.describe(ch)
 	for _, desc := range []*prometheus.Desc{m.acknowledged, m.reachable, m.answering, m.hold, m.notReady} {
@@ -94,6 +95,7 @@ func (m *Member) Describe(ch chan<- *prometheus.Desc) {
 func (m *Member) Collect(ch chan<- prometheus.Metric) {
 	m.writes.Collect(ch)
 	m.errors.Collect(ch)
+	m.decided.Collect(ch)
 	m.latency.Collect(ch)
 	active := m.Meter.active()
 	ch <- gauge(m.holdings.active, truth(active))

@@ -23,13 +23,14 @@ import (
 // Meter is the part that both roles have in common.
 type Meter struct {
 	Requests
+	Admissions
 	now     func() time.Time
 	cache   client.Reader
 	elected <-chan struct{}
 }
 
 func newMeter(role string, now func() time.Time) Meter {
-	return Meter{Requests: newRequests(role), now: now}
+	return Meter{Requests: newRequests(role), Admissions: newAdmissions(role), now: now}
 }
 
 // Count returns a configuration whose requests to the controller's own API

@@ -62,6 +62,8 @@ type Options struct {
 	// to another cluster's; nil adds nothing. Tests use it to end a process between
 	// two writes.
 	Wrap transport.WrapperFunc
+	// Webhooks of the role.
+	Webhooks Webhooks
 	// Workers per loop; zero means 8.
 	Workers int
 	Log     logr.Logger

@@ -79,6 +79,10 @@ func Open(t testing.TB, l *lab.Lab, name string) *Cluster {
 	return &Cluster{Client: cl, Name: name, Config: cfg, Lab: c}
 }
 
+// notInProcess are kinds of manifests for controllers in Pods: what runs in the
+// test process is found by no Service.
+var notInProcess = []string{"Deployment", "PodDisruptionBudget", "Service", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
+
 // Install applies the manifests of a role, without the Deployment when the
 // controller runs in the test process.
 func (c *Cluster) Install(t testing.TB, r config.Role, options config.Options, skip ...string) {
@@ -153,7 +157,7 @@ func (f *Fleet) leader(t testing.TB, cluster *Cluster, tune ...func(*leader.Opti
 // manifests and the ClusterSet.
 func (f *Fleet) InstallLeader(t testing.TB) *v1alpha2.ClusterSet {
 	t.Helper()
-	f.Leader.Install(t, config.Leader, config.Options{Namespace: f.Area}, "Deployment", "PodDisruptionBudget")
+	f.Leader.Install(t, config.Leader, config.Options{Namespace: f.Area}, notInProcess...)
 	set := &v1alpha2.ClusterSet{
 		ObjectMeta: metav1.ObjectMeta{Name: f.Name, Namespace: f.Area},
 		Spec: v1alpha2.ClusterSetSpec{
@@ -180,7 +184,7 @@ func (f *Fleet) Candidate(t testing.TB, cluster, id string, tune ...func(*member
 	t.Helper()
 	c := Open(t, f.Lab, cluster)
 	namespace := "member-" + f.Name
-	c.Install(t, config.Member, config.Options{Namespace: namespace}, "Deployment", "PodDisruptionBudget")
+	c.Install(t, config.Member, config.Options{Namespace: namespace}, notInProcess...)
 	opts := member.Options{Options: f.options(t, "member-"+id, namespace), AllowLoopback: true}
 	for _, change := range tune {
 		change(&opts)

@@ -13,7 +13,7 @@ func Rules() []rule.Rule {
 	all := slices.Concat(
 		rulesOf(clusterSetSteps), rulesOf(gatewaySteps), rulesOf(announceSteps),
 		[]rule.Rule{stretchedPolicy}, rulesOf(exportSteps),
-		rulesOf(sliceSteps), rulesOf(exportStatusSteps), rulesOf(importStatusSteps),
+		rulesOf(sliceSteps), rulesOf(leaseSteps), rulesOf(exportStatusSteps), rulesOf(importStatusSteps),
 	)
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(r rule.Rule) bool {

@@ -3,6 +3,7 @@ package admission_test
 import (
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -91,6 +92,37 @@ func TestSlice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.check(t, admission.Slice(c.request("x"), admission.StatusObserved{Area: place, Caller: c.caller}))
+		})
+	}
+}
+
+// A member's Lease is bound to its ID by its name; nobody else's is, nor is the
+// one by which the leader's replicas elect.
+//
+// covers: ADM-LS-1
+func TestLease(t *testing.T) {
+	type lease = coordinationv1.Lease
+	of := func(name string) *lease { return &lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: area}} }
+	mine, election := of("lockstep-member-harbor"), of("lockstep-leader")
+	for name, c := range map[string]verdictCase[lease]{
+		"its own":                     {create, member, bound("harbor"), nil, mine, "", true},
+		"an update":                   {update, member, bound("harbor"), mine, mine, "", true},
+		"another's":                   {create, member, bound("depot"), nil, mine, "ADM-LS-1", false},
+		"another's, updated":          {update, member, bound("depot"), mine, mine, "ADM-LS-1", false},
+		"another's, deleted":          {del, member, bound("depot"), mine, nil, "ADM-LS-1", false},
+		"whose ID continues its own":  {create, member, bound("harbor"), nil, of("lockstep-member-harbor-2"), "ADM-LS-1", false},
+		"the leader's election":       {update, member, bound("harbor"), election, election, "ADM-LS-1", false},
+		"an election that is new":     {create, member, bound("harbor"), nil, election, "ADM-LS-1", false},
+		"a cluster of that name":      {update, member, bound("leader"), election, election, "ADM-LS-1", false},
+		"a member without binding":    {create, member, unbound(true), nil, mine, "ADM-LS-1", false},
+		"an empty binding":            {create, member, bound(""), nil, of("lockstep-member-"), "ADM-LS-1", false},
+		"the leader":                  {update, controller, unbound(false), election, election, "ADM-LS-1", true},
+		"the leader cleans up":        {del, controller, unbound(false), mine, nil, "ADM-LS-1", true},
+		"an administrator":            {update, admin, stranger, mine, mine, "ADM-LS-1", true},
+		"whoever has a right of RBAC": {create, sa("tools", "driver"), stranger, nil, of("driver"), "ADM-LS-1", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.check(t, admission.Lease(c.request("x"), admission.StatusObserved{Area: place, Caller: c.caller}))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
@@ -296,5 +297,6 @@ func FuzzDecisions(f *testing.F) {
 		admission.ExportStatus(admission.Decode[export](r), status)
 		admission.ImportStatus(admission.Decode[v1alpha1.ResourceImport](r), status)
 		admission.Slice(admission.Decode[endpointSlice](r), status)
+		admission.Lease(admission.Decode[coordinationv1.Lease](r), status)
 	})
 }

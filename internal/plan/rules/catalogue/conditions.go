@@ -35,6 +35,7 @@ var reasons = []Entry{
 	reason("NoMembers", "ClusterSet Ready", "No cluster has joined yet.", "join one: lockstep mc join"),
 	reason("NoReadyCluster", "ClusterSet Ready", "No member is connected.", "check the network and the controllers of the members"),
 	reason("MembersNotReady", "ClusterSet Ready", "Some members are not connected; the message names them.", "check their controllers and networks"),
+	reason("UnboundCredentialTrusted", "ClusterSet", "An export was written with a credential that is bound to no cluster ID; the configuration of the leader allows that.", "give that member a token of its own, and take admission.trustUnboundCredentials out of the configuration"),
 	reason("CleanUpPending", "ClusterSet CleanUpPending, of one member", "The member has been silent for half a day, and when all it exports is deleted is announced.", "bring it back, or keep what it exports: annotate its MemberClusterAnnounce with multicluster.lockstep.dev/hold-clean-up=true"),
 	reason("CleanUpHeld", "ClusterSet CleanUpPending, of one member", "The member is silent, and an administrator keeps what it exports.", "remove the annotation when nobody needs it any more"),
 	reason("CleanedUp", "ClusterSet", "A member was silent for a day, and all it exported is deleted.", "bring it back; it exports everything again by itself"),
