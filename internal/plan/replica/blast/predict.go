@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Verb is what would happen to an object.
@@ -64,13 +65,21 @@ type Prediction struct {
 	Drift    []Drift `json:"drift"`
 	// Changes are workload clusters' objects that are changing on this side.
 	Changes []Change `json:"changes"`
-	Unread  int      `json:"unread"`
-	Objects int      `json:"objects"` // that were looked at
+	// Idle are the platform's machines that are not running, with their phase (D-10).
+	Idle []Change `json:"machinesNotRunning"`
+	// Guarded: the marker that keeps this side's controllers still is there.
+	Guarded bool `json:"guarded"`
+	// Led is since when the present kube-controller-manager leads; nil: not known.
+	Led     *time.Time `json:"controllerManagerSince,omitempty"`
+	Unread  int        `json:"unread"`
+	Objects int        `json:"objects"` // that were looked at
 }
 
 // Predict looks at all objects that were added. It may be called once.
 func (w *World) Predict() Prediction {
-	p := Prediction{Effects: []Effect{}, Dangling: []Drift{}, Drift: []Drift{}, Changes: []Change{}, Unread: w.Unread, Objects: len(w.there)}
+	p := Prediction{Effects: []Effect{}, Dangling: []Drift{}, Drift: []Drift{}, Changes: []Change{}, Idle: []Change{},
+		Unread: w.Unread, Objects: len(w.there), Guarded: w.platform.guarded, Led: w.platform.led}
+	p.Idle = append(p.Idle, w.platform.idle...)
 	now := map[id]*fate{}
 	for _, f := range w.collect(false) {
 		now[f.self] = f

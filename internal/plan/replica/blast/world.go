@@ -46,6 +46,7 @@ type World struct {
 	// orphaning are UIDs of objects that have the finalizer of that name.
 	orphaning map[string]bool
 	fleet     fleet
+	platform  platform
 	drift     []Drift
 	// Unread counts mirrored values that are no readable object: encrypted ones.
 	Unread int
@@ -114,6 +115,7 @@ func (w *World) Add(o Object) {
 		w.nodes = append(w.nodes, n)
 	}
 	w.fleet.add(n, o.Value)
+	w.platform.add(n, o.Value)
 }
 
 // Drift is a mirrored object whose life is not the same on both sides.

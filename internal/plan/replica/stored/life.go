@@ -58,3 +58,13 @@ func readMeta(value []byte) (apiVersion, kind string, meta metav1.ObjectMeta, ok
 	}
 	return partial.APIVersion, partial.Kind, partial.ObjectMeta, true
 }
+
+// Raw is the message of a protobuf value, for whoever knows its kind; nil when the
+// value is none.
+func Raw(value []byte) []byte {
+	var envelope runtime.Unknown
+	if !bytes.HasPrefix(value, protobufMagic) || bytes.HasPrefix(value, encryptedMagic) || envelope.Unmarshal(value[len(protobufMagic):]) != nil {
+		return nil
+	}
+	return envelope.Raw
+}
