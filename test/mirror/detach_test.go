@@ -9,11 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/lockstep-dev/lockstep/internal/lab/labtest"
 	"github.com/lockstep-dev/lockstep/internal/plan/replica/blast"
@@ -61,11 +64,53 @@ func TestDetach(t *testing.T) {
 		t.Errorf("the blast radius is %v, want %v", names, want)
 	}
 	text, _, _ := p.call("mirror", "detach", "--dry-run", "--once")
-	t.Log(text)
 	if !strings.Contains(text, "delete ConfigMap shop/orphan: its owner ConfigMap shop/gone (UID gone) is absent") {
 		t.Errorf("the text is\n%s", text)
 	}
 	p.mustBeEqual()
+
+	// When nothing dangles, a guard is there, and the garbage collector is young
+	// enough, only the second cut is missing.
+	for _, name := range []string{"orphan", "child"} {
+		if _, err := p.from.Delete(t.Context(), keys+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.own("/registry/configmaps/kube-public/etcd-sync", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"etcd-sync","namespace":"kube-public","uid":"mark"}}`)
+	p.own("/registry/leases/kube-system/kube-controller-manager", leading(t, time.Now()))
+	p.mustBeEqual()
+	before := time.Now().Add(-time.Hour).Format(time.RFC3339)
+	out, errOut, code = p.call("mirror", "detach", "--dry-run", "--once", "--repaired-before", before, "-o", "json")
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 4 || answer.Outcome != "Wait" || len(answer.Findings) != 1 || answer.Findings[0].Rule != "D-11" || len(answer.BlastRadius) > 0 {
+		t.Errorf("with one clean cut it ends with %d: %v %s %s", code, err, out, errOut)
+	}
+	if _, errOut, code := p.call("mirror", "detach", "--dry-run", "--once", "--repaired-before", "noon"); code != 2 || !strings.Contains(errOut, "noon") {
+		t.Errorf("with a time that is none it ends with %d: %s", code, errOut)
+	}
+}
+
+// own writes a key of the standby's own.
+func (p *pair) own(key, value string) {
+	p.t.Helper()
+	if _, err := p.to.Put(p.t.Context(), key, value); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// leading is the Lease of a controller manager, as an API server stores it.
+func leading(t *testing.T, since time.Time) string {
+	t.Helper()
+	at := metav1.NewMicroTime(since)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "kube-controller-manager", Namespace: "kube-system", UID: "lease"}, Spec: coordinationv1.LeaseSpec{AcquireTime: &at}}
+	raw, err := lease.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}, Raw: raw}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "k8s\x00" + string(text)
 }
 
 // What a real garbage collector deletes after a hundred corruptions, twenty at a
