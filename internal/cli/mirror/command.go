@@ -14,7 +14,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Keep a standby's etcd equal to its primary's",
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newStatus(streams), newCheck(streams), newInspect(streams), newClassify(streams))
+	command.AddCommand(newStatus(streams), newCheck(streams), newDetach(streams), newInspect(streams), newClassify(streams))
 	command.SilenceUsage, command.SilenceErrors = true, true // whoever runs it reports
 	return command
 }

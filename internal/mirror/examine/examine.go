@@ -56,8 +56,17 @@ func (r Report) Examination() replica.Examination {
 // Examine reads both sides, page by page. Most bounds each list of the report.
 // It is refused while the standby is no revision of the primary.
 func Examine(ctx context.Context, source, target *etcd.Client, rules selection.Rules, most int) (Report, error) {
+	return persist(ctx, source, target, rules, most, func(replica.Cut) (replica.Look, error) {
+		return func(string, bool, []byte, []byte) {}, nil
+	})
+}
+
+// watcher makes somebody who is shown all that is read at a cut.
+type watcher func(replica.Cut) (replica.Look, error)
+
+func persist(ctx context.Context, source, target *etcd.Client, rules selection.Rules, most int, watch watcher) (Report, error) {
 	for try := 1; ; try++ {
-		report, err := examine(ctx, source, target, rules, most)
+		report, err := examine(ctx, source, target, rules, most, watch)
 		gone := new(etcd.CompactedError)
 		if !errors.As(err, &gone) || try == tries {
 			return report, err
@@ -65,7 +74,7 @@ func Examine(ctx context.Context, source, target *etcd.Client, rules selection.R
 	}
 }
 
-func examine(ctx context.Context, source, target *etcd.Client, rules selection.Rules, most int) (Report, error) {
+func examine(ctx context.Context, source, target *etcd.Client, rules selection.Rules, most int, watch watcher) (Report, error) {
 	begin := time.Now()
 	standing, err := target.Standing(ctx)
 	if err != nil {
@@ -82,10 +91,14 @@ func examine(ctx context.Context, source, target *etcd.Client, rules selection.R
 	if report.Owner, _, err = target.Owner(ctx); err != nil {
 		return Report{}, err
 	}
+	look, err := watch(cut)
+	if err != nil {
+		return Report{}, err
+	}
 	var owners replica.Owners
-	report.Verdict, err = replica.Compare(cut, rules,
+	report.Verdict, err = replica.CompareWith(cut, rules,
 		source.Read(ctx, etcd.Range{Prefix: rules.Root(), Rev: cut.Rev}),
-		watched(rules, &owners, target.Read(ctx, etcd.Range{Prefix: rules.Root(), Rev: cut.Mod})), most)
+		watched(rules, &owners, target.Read(ctx, etcd.Range{Prefix: rules.Root(), Rev: cut.Mod})), most, look)
 	if err != nil {
 		return Report{}, err
 	}

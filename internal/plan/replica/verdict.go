@@ -74,18 +74,38 @@ type Verdict struct {
 // Compare reads both sides, sorted by key and with values, at the cut. An error
 // of a sequence ends it without a verdict: what could not be read is not equal.
 func Compare(cut Cut, rules selection.Rules, source, target iter.Seq2[KV, error], most int) (Verdict, error) {
+	return CompareWith(cut, rules, source, target, most, func(string, bool, []byte, []byte) {})
+}
+
+// Look is shown each key of either side, with its values; nil where it is not.
+type Look func(key string, mirrored bool, source, target []byte)
+
+// CompareWith is Compare, and shows all that it reads to somebody else as well.
+func CompareWith(cut Cut, rules selection.Rules, source, target iter.Seq2[KV, error], most int, look Look) (Verdict, error) {
 	v := Verdict{Cut: cut, Classes: map[string]int{}}
 	for pair, err := range pairs(source, target) {
 		if err != nil {
 			return Verdict{}, fmt.Errorf("cannot compare the primary at revision %d with the standby at %d: %w", cut.Rev, cut.Mod, err)
 		}
-		v.look(rules, pair, most)
+		key, mirrored := v.look(rules, pair, most)
+		look(key, mirrored, pair.source.bytes(), pair.target.bytes())
 	}
 	v.Consistent = v.Missed+v.Surplus+v.Differs == 0
 	return v, nil
 }
 
-func (v *Verdict) look(rules selection.Rules, p pair, most int) {
+// bytes of a key; nil only where it is not.
+func (kv *KV) bytes() []byte {
+	switch {
+	case kv == nil:
+		return nil
+	case kv.Value == nil:
+		return []byte{}
+	}
+	return kv.Value
+}
+
+func (v *Verdict) look(rules selection.Rules, p pair, most int) (key string, mirrored bool) {
 	// The primary says whose an object is; the standby only about what it alone has.
 	one := p.source
 	if one == nil {
@@ -100,7 +120,7 @@ func (v *Verdict) look(rules selection.Rules, p pair, most int) {
 		v.Unread++
 	}
 	if class.Class != selection.Mirrored {
-		return
+		return one.Key, false
 	}
 	finding := Finding{Key: one.Key, Critical: isCritical(class)}
 	switch {
@@ -117,11 +137,12 @@ func (v *Verdict) look(rules selection.Rules, p pair, most int) {
 		finding.Kind, finding.Reason = Differs, stored.Differs(p.source.Value, p.target.Value)
 	default:
 		v.Keys++
-		return
+		return one.Key, true
 	}
 	if len(v.Findings) < most {
 		v.Findings = append(v.Findings, finding)
 	}
+	return one.Key, true
 }
 
 // isCritical tells Cluster API's objects, inventories, and the Secrets they use.

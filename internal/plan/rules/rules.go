@@ -1,8 +1,9 @@
 // Package rules is the one list of rules that are values: what admission asks of
-// a request and what preflight asks of a ClusterSet.
+// a request, what preflight asks of a ClusterSet, and what a detach asks of a pair.
 package rules
 
 import (
+	"github.com/lockstep-dev/lockstep/internal/plan/replica/blast"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/admission"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/preflight"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
@@ -28,6 +29,11 @@ func Families() []Family {
 			Title: "Admission",
 			When:  "Asked of each request, in this order; the first that decides ends it. INFO marks a rule that only allows or completes.",
 			Rules: admission.Rules(),
+		},
+		{
+			Title: "Detaching the mirror of a standby",
+			When:  "Asked of both etcds at one consistent cut, before the mirror is taken away and with it the guard of the standby's controllers; D-21 and D-22 afterwards.",
+			Rules: blast.Rules(),
 		},
 	}
 }
