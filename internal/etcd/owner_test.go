@@ -27,6 +27,21 @@ func TestFormerLifeIsDeposed(t *testing.T) {
 	}
 }
 
+// A target without an owner, as a promotion leaves it, is written by nobody.
+//
+// covers: D-02
+func TestNobodyWritesWithoutBeingOwner(t *testing.T) {
+	server := etcdtest.Start(t)
+	client := server.Client(t)
+	then := replica.Checkpoint{Source: "s", Mode: replica.Steady, Rev: 5}
+	if outcome, err := client.Apply(t.Context(), replica.Txn{Then: then}); err == nil {
+		t.Errorf("it was written: %+v", outcome)
+	}
+	if found, err := client.Standing(t.Context()); err != nil || found.Mod != 0 {
+		t.Errorf("got %+v, %v", found, err)
+	}
+}
+
 // Whoever takes a target does so by the role it has looked at, and a promotion
 // leaves no owner.
 //

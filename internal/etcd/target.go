@@ -65,9 +65,16 @@ type Outcome struct {
 	Unknown error
 }
 
+// errUnowned is a fault of the caller. An owner of 0 would be compared with that of
+// a target without an owner, such as one that was promoted, and be equal to it.
+var errUnowned = errors.New("the standby's etcd is written only by an owner, and this transaction has none")
+
 // Apply tries a transaction once. The error is for what certainly did not
 // happen for another reason than those of the outcome, such as a full database.
 func (c *Client) Apply(ctx context.Context, t replica.Txn) (Outcome, error) {
+	if t.If.Owner == 0 {
+		return Outcome{}, errUnowned
+	}
 	answer, err := c.etcd.Txn(ctx).If(comparisons(t)...).Then(operations(t)...).Else(readStanding()...).Commit()
 	switch {
 	case err != nil:

@@ -60,6 +60,9 @@ func (m *Mirror) session(ctx context.Context) error {
 		return err
 	}
 	defer s.release(own)
+	// The fence is what was won, never what is read back: whoever was paused here and
+	// has lost the standby would otherwise write under the fence of somebody else.
+	s.standing = replica.Standing{Fence: replica.Fence{Owner: own.Rev}}
 	return s.serve(ctx)
 }
 
@@ -186,10 +189,8 @@ func (s *session) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.standing.Owner != 0 {
-		if standing, err = s.standing.Settle(standing); err != nil {
-			return err
-		}
+	if standing, err = s.standing.Settle(standing); err != nil {
+		return err
 	}
 	head, err := s.source.Head(ctx)
 	if err != nil {

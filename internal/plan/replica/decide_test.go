@@ -103,6 +103,26 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// A process that has just become owner knows its fence and nothing else, and
+// adopts what it finds only while that fence holds.
+//
+// covers: D-02
+func TestTheFirstLookIsFencedAsWell(t *testing.T) {
+	won := replica.Standing{Fence: replica.Fence{Owner: 5}}
+	found := standing(replica.Checkpoint{Mode: replica.Steady, Rev: 100})
+	deposed := new(replica.DeposedError)
+	for _, owner := range []int64{0, 4, 6} {
+		found.Owner = owner
+		if _, err := won.Settle(found); !errors.As(err, &deposed) {
+			t.Errorf("under owner %d: %v", owner, err)
+		}
+	}
+	found.Owner = 5
+	if got, err := won.Settle(found); err != nil || got != found {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 // Surplus goes only when all keys have been seen, and a step of a copy is done
 // only in a copy.
 //

@@ -159,11 +159,12 @@ type judge struct {
 }
 
 // underWay counts the lanes in which a paced step has begun, or is done, and the
-// step that frees the lane is not.
+// step that frees the lane is not. While it has begun and is not done, what freed
+// the lane before says nothing: the processes of then may still run.
 func (j *judge) underWay() {
 	j.busy = map[string]int{}
 	for _, s := range j.steps {
-		if s.Until != "" && (s.Begun || s.Done) && !j.done[s.Until] {
+		if s.Until != "" && (s.Begun && !s.Done || s.Done && !j.done[s.Until]) {
 			j.busy[s.Phase()]++
 		}
 	}

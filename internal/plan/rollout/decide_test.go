@@ -43,6 +43,16 @@ func TestDecide(t *testing.T) {
 			"a lane is under way until it is proven", append(switched("east", true, false), switched("west", false, false)...),
 			rollout.Policy{}, rollout.Waiting, []rollout.State{rollout.Done, rollout.Waiting, rollout.Pending, rollout.Pending},
 		},
+		"begun, and proven only by what ran before": {
+			"a lane is under way while its step is, whatever its old processes prove",
+			[]rollout.Step{
+				{ID: "upgrade/east", Begun: true, Waits: []string{"its new process"}, Until: "prove/east"},
+				{ID: "prove/east", Done: true},
+				{ID: "upgrade/west", Changes: change("w"), Until: "prove/west"},
+				{ID: "prove/west", Done: true},
+			},
+			rollout.Policy{MaxConcurrent: 1}, rollout.Waiting, []rollout.State{rollout.Waiting, rollout.Done, rollout.Pending, rollout.Done},
+		},
 		"two at once": {
 			"", append(switched("east", true, false), switched("west", false, false)...),
 			rollout.Policy{MaxConcurrent: 2}, rollout.Ready, []rollout.State{rollout.Done, rollout.Waiting, rollout.Ready, rollout.Pending},
