@@ -78,6 +78,7 @@ func TestDetach(t *testing.T) {
 	}
 	p.own("/registry/configmaps/kube-public/etcd-sync", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"etcd-sync","namespace":"kube-public","uid":"mark"}}`)
 	p.own("/registry/leases/kube-system/kube-controller-manager", leading(t, time.Now()))
+	p.fill(500, 501, 10) // the cut that is looked at is one after these
 	p.mustBeEqual()
 	before := time.Now().Add(-time.Hour).Format(time.RFC3339)
 	out, errOut, code = p.call("mirror", "detach", "--dry-run", "--once", "--repaired-before", before, "-o", "json")

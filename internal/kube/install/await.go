@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -151,6 +153,26 @@ func (w *waiter) look(current *unstructured.Unstructured) (bool, error) {
 
 func (w *waiter) hopeless(err error) error {
 	return &hopelessError{fmt.Errorf("%s will not become ready: %w", describe(w.object), err)}
+}
+
+// awaitDiscovery waits until clients can learn of the kinds: an API server lists a
+// kind that it serves a moment later, and the first request would find none.
+func awaitDiscovery(ctx context.Context, mapper meta.RESTMapper, within time.Duration, crds []*unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for _, crd := range crds {
+		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		var last error
+		err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
+			_, last = mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
+			return last == nil, nil
+		})
+		if err != nil {
+			return &NotReadyError{Object: describe(crd), Missing: fmt.Sprintf("the API server does not list it yet: %v", last), Within: within, Cause: err}
+		}
+	}
+	return nil
 }
 
 // established: the API server serves the kind.

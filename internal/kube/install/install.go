@@ -132,6 +132,9 @@ func run(ctx context.Context, c client.WithWatch, steps []step, options Options)
 				if err := awaitAll(ctx, c, within, crds, established, options.Waiting); err != nil {
 					return results, err
 				}
+				if err := awaitDiscovery(ctx, c.RESTMapper(), within, crds); err != nil {
+					return results, err
+				}
 			}
 		}
 	}
