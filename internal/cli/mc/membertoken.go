@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -139,11 +140,18 @@ func (r *tokenRun) awaitToken(ctx context.Context) error {
 	if limit == 0 {
 		limit = tokenTime
 	}
-	secret := r.result.Secret
-	err := awaitSigned(ctx, r.client, secret, limit)
+	err := awaitSigned(ctx, r.client, r.result.Secret, limit)
+	if apierrors.IsNotFound(err) {
+		// A control plane that still knows only the end of an earlier account of this
+		// name, such as that of a run which was undone, takes the new token for one of that.
+		r.result.Touched = r.result.Touched[:len(r.result.Touched)-1]
+		if err = r.ensureSecret(ctx); err == nil {
+			err = awaitSigned(ctx, r.client, r.result.Secret, limit)
+		}
+	}
 	if errors.Is(err, errNotYet) {
 		return waiting(r.what(), "see that kube-controller-manager of this cluster runs and signs tokens, then repeat the command",
-			fmt.Errorf("no token in Secret %q after %s", secret.Name, limit))
+			fmt.Errorf("no token in Secret %q after %s", r.result.Secret.Name, limit))
 	}
 	return explain(r.what(), err)
 }
