@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,8 +70,8 @@ func startReplica(t *testing.T, a assembly, name string) *proc.Process {
 	must(t, err)
 	dir := t.TempDir()
 	config, kubeconfig := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "kubeconfig")
-	must(t, os.WriteFile(config, fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nhealth:\n  healthProbeBindAddress: \"0\"\n",
-		v1alpha1.GroupVersion, v1alpha1.KindMultiClusterConfig), 0o600))
+	must(t, os.WriteFile(config, fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nhealth:\n  healthProbeBindAddress: \"0\"\nwebhook:\n  port: %d\n",
+		v1alpha1.GroupVersion, v1alpha1.KindMultiClusterConfig, freePort(t)), 0o600))
 	admin, err := clientcmd.LoadFromFile(a.Leader.Lab.KubeconfigPath())
 	must(t, err)
 	for _, user := range admin.AuthInfos {
@@ -89,6 +90,15 @@ func startReplica(t *testing.T, a assembly, name string) *proc.Process {
 	must(t, err)
 	t.Cleanup(func() { must(t, process.Kill()) })
 	return process
+}
+
+// freePort is one that nobody listens at: replicas here share a machine, and each
+// serves webhooks.
+func freePort(t *testing.T) int {
+	l, err := net.Listen("tcp", ":0")
+	must(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 // actAs makes a user of the administrator the controller's ServiceAccount, with
