@@ -11,16 +11,16 @@ const (
 	KindMultiClusterConfig         = "MultiClusterConfig"
 	// KindMemberLoss is ours: what our leader says of members it does not hear.
 	// Upstream passes kinds it does not know by.
-	KindMemberLoss = "LockstepMemberLoss"
-	DefaultLeaderNamespace         = "antrea-multicluster"
-	DefaultMemberNamespace         = "kube-system"
-	ControllerServiceAccount       = "antrea-mc-controller"
-	MemberClusterRole              = "antrea-mc-member-cluster-role"
-	ControllerConfigMap            = "antrea-mc-controller-config"
-	ControllerConfigKey            = "controller_manager_config.yaml"
-	TokenSecretCAKey               = "ca.crt"
-	TokenSecretTokenKey            = "token"
-	TokenSecretNamespaceKey        = "namespace"
+	KindMemberLoss           = "LockstepMemberLoss"
+	DefaultLeaderNamespace   = "antrea-multicluster"
+	DefaultMemberNamespace   = "kube-system"
+	ControllerServiceAccount = "antrea-mc-controller"
+	MemberClusterRole        = "antrea-mc-member-cluster-role"
+	ControllerConfigMap      = "antrea-mc-controller-config"
+	ControllerConfigKey      = "controller_manager_config.yaml"
+	TokenSecretCAKey         = "ca.crt"
+	TokenSecretTokenKey      = "token"
+	TokenSecretNamespaceKey  = "namespace"
 )
 
 // Labels of a ResourceExport: the tuple and the cluster it comes from.
