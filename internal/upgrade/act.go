@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	wire "github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
@@ -107,26 +106,14 @@ func switchTo(ctx context.Context, member Cluster, c rollout.Change) error {
 	return member.Update(ctx, set)
 }
 
-// restart is what kubectl rollout restart does. A roll-out that is under way is
-// not begun anew: its old processes run until the new ones are ready, and would
-// ask for another restart at every look until then, which never let them be.
+// restart is what kubectl rollout restart does.
 func restart(ctx context.Context, member Cluster, c rollout.Change) error {
 	deployment := &appsv1.Deployment{}
 	if err := getAsSeen(ctx, member, deployment, c); err != nil {
 		return err
 	}
-	if rollingOut(deployment) {
-		return nil
-	}
 	metav1.SetMetaDataAnnotation(&deployment.Spec.Template.ObjectMeta, "kubectl.kubernetes.io/restartedAt", time.Now().UTC().Format(time.RFC3339))
 	return member.Update(ctx, deployment)
-}
-
-// rollingOut tells whether Pods of an earlier template are still to be replaced, as
-// kubectl rollout status does.
-func rollingOut(d *appsv1.Deployment) bool {
-	wanted := ptr.Deref(d.Spec.Replicas, 1)
-	return d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas < wanted || d.Status.Replicas > d.Status.UpdatedReplicas
 }
 
 func (d *Driver) applyManifests(ctx context.Context, cluster Cluster, run *v1alpha1.UpgradeRun, c rollout.Change) error {

@@ -148,6 +148,16 @@ func imageOf(deployment *appsv1.Deployment) string {
 // replicas are of the present template and available.
 func missing(d *appsv1.Deployment) string {
 	wanted := ptr.Deref(d.Spec.Replicas, 1)
+	if old := rolling(d); old != "" || d.Status.AvailableReplicas >= wanted {
+		return old
+	}
+	return fmt.Sprintf("%d of %d replicas to be available", wanted-d.Status.AvailableReplicas, wanted)
+}
+
+// rolling is what a Deployment waits for until all of its replicas are of the
+// present template; empty when they are.
+func rolling(d *appsv1.Deployment) string {
+	wanted := ptr.Deref(d.Spec.Replicas, 1)
 	switch s := d.Status; {
 	case s.ObservedGeneration < d.Generation:
 		return "the Deployment to be noticed by its controller"
@@ -155,8 +165,6 @@ func missing(d *appsv1.Deployment) string {
 		return fmt.Sprintf("%d of %d replicas to be updated", wanted-s.UpdatedReplicas, wanted)
 	case s.Replicas > s.UpdatedReplicas:
 		return fmt.Sprintf("%d old replicas to end", s.Replicas-s.UpdatedReplicas)
-	case s.AvailableReplicas < wanted:
-		return fmt.Sprintf("%d of %d replicas to be available", wanted-s.AvailableReplicas, wanted)
 	}
 	return ""
 }

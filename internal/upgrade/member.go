@@ -84,6 +84,11 @@ func (r memberReader) read(ctx context.Context, knownID string) (migration.Targe
 		c.Directed = lastWrite(&set, "status")
 		m.Credential = rule.Known(c)
 	}
+	deployment, err := deploymentIn(ctx, cluster, namespace)
+	target.Rolling = read("", err)
+	if deployment != nil && err == nil {
+		target.Rolling = rule.Known(rolling(deployment))
+	}
 	target.Install = r.driver.observeInstall(ctx, cluster, r.access.Context, namespace, r.image)
 	return target, m
 }

@@ -58,6 +58,7 @@ func draw(t *rapid.T) *world {
 	w := newFleet(false, names...)
 	for _, name := range names {
 		w.members[name].upstream = rapid.Bool().Draw(t, name+" is upstream")
+		w.members[name].slow = rapid.IntRange(0, 3).Draw(t, "heartbeats until a roll-out of "+name+" is over")
 		if rapid.Bool().Draw(t, name+" has its own") {
 			w.accounts[name+"-token"], w.bindings[name+"-token"], w.tokens[name+"-token"] = name, name+"-token", true
 		}
@@ -104,7 +105,7 @@ func (w *world) clone() *world {
 	})
 	fresh := newFleet(false, names...)
 	for name, m := range w.members {
-		fresh.members[name].upstream = m.upstream
+		fresh.members[name].upstream, fresh.members[name].slow = m.upstream, m.slow
 	}
 	c.members, c.journal = fresh.members, fresh.journal
 	c.accounts, c.bindings, c.tokens = copyOf(w.accounts), copyOf(w.bindings), copyOf(w.tokens)

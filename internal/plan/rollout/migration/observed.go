@@ -55,7 +55,10 @@ type Target struct {
 	Secrets []Secret
 	// SetVersion is the resource version of its ClusterSet.
 	SetVersion string
-	Install    Install
+	// Rolling is what its Deployment waits for until no process of an earlier
+	// template runs; empty when none does, or there is no Deployment.
+	Rolling rule.Read[string]
+	Install Install
 }
 
 // Secret is a Secret of a member. Its data is not kept.

@@ -146,7 +146,9 @@ func (m *member) switchStep() rollout.Step {
 
 // restartStep: an upstream controller keeps its first connection (WK-2) and stops
 // its heartbeat when it has to make another (WK-4). Ours takes a new credential
-// while it runs.
+// while it runs. The old processes run on until the new ones are ready, so a
+// roll-out that is under way is waited for: to begin another at every look would
+// let none of them ever be ready.
 func (m *member) restartStep() rollout.Step {
 	s := m.step("restart", fmt.Sprintf("the controller of member %q runs since its last change of credential", m.name()), "switch")
 	s.Never = "restarts a controller that takes a new credential while it runs"
@@ -157,6 +159,15 @@ func (m *member) restartStep() rollout.Step {
 	for _, f := range m.o.gate(m.ID, false, s.Gates...) {
 		if f.Unknown || len(f.Objects) == 0 {
 			s.Findings = append(s.Findings, f)
+			continue
+		}
+		rolling, known := m.Rolling.Get()
+		if !known {
+			s.Findings = append(s.Findings, unread("UPG-CHK-6", m.ID, "whether its controller is being rolled out", m.Rolling.Problem()))
+			continue
+		}
+		if rolling != "" {
+			s.Waits, s.Begun = append(s.Waits, rolling), true
 			continue
 		}
 		s.Changes = append(s.Changes, rollout.Change{Do: rollout.Restart, Kind: "Deployment", Lane: m.Context, Namespace: f.Objects[0].Namespace, Name: f.Objects[0].Name})

@@ -81,6 +81,8 @@ func (s *tale) Do(words []string) {
 		c.secrets[words[2]], c.types = "nobody", map[string]string{words[2]: words[3]}
 	case "twin":
 		s.members[name].twin = words[2]
+	case "slow": // a roll-out there takes so many heartbeats
+		fmt.Sscan(words[2], &s.members[name].slow)
 	case "restart":
 		s.members[name].restart(s.now)
 	case "use": // somebody points a ClusterSet at another Secret

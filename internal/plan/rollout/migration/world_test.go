@@ -63,6 +63,8 @@ type cluster struct {
 	skew     time.Duration     // of its clock
 	types    map[string]string // of Secrets that are not Opaque
 	twin     string            // the cluster it is the same as
+	slow     int               // ticks that a roll-out takes
+	rolling  int               // ticks until the present one is over
 }
 
 func newFleet(upstream bool, names ...string) *world {
@@ -93,7 +95,11 @@ func (w *world) tick() {
 		w.tokens[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.members)) {
-		w.beat(w.members[name])
+		c := w.members[name]
+		if c.rolling--; c.rolling == 0 {
+			c.begin(w.now)
+		}
+		w.beat(c)
 	}
 }
 
@@ -231,7 +237,10 @@ func (w *world) announce(c *cluster) v1alpha1.MemberClusterAnnounce {
 }
 
 func (w *world) observeMember(name string, c *cluster) (migration.Target, preflight.Member) {
-	target := migration.Target{Context: name, Namespace: "kube-system", Install: w.install(name, c.image)}
+	target := migration.Target{Context: name, Namespace: "kube-system", Install: w.install(name, c.image), Rolling: rule.Known("")}
+	if c.rolling > 0 {
+		target.Rolling, target.Install.Missing = rule.Known("its old process to end"), "its old process to end"
+	}
 	for _, secret := range slices.Sorted(maps.Keys(c.secrets)) {
 		target.Secrets = append(target.Secrets, migration.Secret{Name: secret, Type: cmp.Or(c.types[secret], "Opaque"), Credential: "hash-" + c.secrets[secret], Ours: true})
 	}
@@ -290,7 +299,15 @@ func (w *world) change(c rollout.Change) {
 	}
 }
 
+// restart replaces the processes. Until new ones are ready the old ones run, and
+// another restart makes them wait anew.
 func (c *cluster) restart(at time.Time) {
+	if c.rolling = c.slow; c.slow == 0 {
+		c.begin(at)
+	}
+}
+
+func (c *cluster) begin(at time.Time) {
 	c.started, c.boot, c.rebeats = at, c.secrets[c.names], 0
 }
 
