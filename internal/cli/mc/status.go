@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -18,6 +17,7 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/cli/mc/overview"
+	"github.com/lockstep-dev/lockstep/internal/kube/several"
 )
 
 // Source is one cluster that Status reads.
@@ -44,31 +44,18 @@ func nothingRead(clusters []overview.Cluster) error {
 }
 
 func readAll(ctx context.Context, sources []Source, limit time.Duration) []overview.Cluster {
-	clusters := make([]overview.Cluster, len(sources))
-	var all sync.WaitGroup
-	for i, source := range sources {
-		all.Go(func() { clusters[i] = readWithin(ctx, source, limit) })
-	}
-	all.Wait()
-	return clusters
+	return several.Each(sources, func(source Source) overview.Cluster { return readWithin(ctx, source, limit) })
 }
 
 func readWithin(ctx context.Context, source Source, limit time.Duration) overview.Cluster {
 	if source.Failure != nil {
 		return overview.Cluster{Context: source.Context, Failure: source.Failure.Error()}
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	// Discovery takes no context, so the read is left behind when time is up; the
-	// time-out of the connection ends it.
-	done := make(chan overview.Cluster, 1)
-	go func() { done <- read(ctx, source) }()
-	select {
-	case c := <-done:
-		return c
-	case <-ctx.Done():
+	cluster, ok := several.Within(ctx, limit, func(ctx context.Context) overview.Cluster { return read(ctx, source) })
+	if !ok {
 		return overview.Cluster{Context: source.Context, Failure: fmt.Sprintf("no answer within %s", limit)}
 	}
+	return cluster
 }
 
 func read(ctx context.Context, source Source) overview.Cluster {

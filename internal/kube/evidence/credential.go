@@ -98,8 +98,11 @@ func rejected(ctx context.Context, leader *rest.Config, token string) (string, e
 		return "", fmt.Errorf("whether the leader takes its token is not known: %w", err)
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode == http.StatusUnauthorized {
+	switch answer.StatusCode {
+	case http.StatusOK, http.StatusForbidden: // it is known who asks, whether or not that one may
+		return "", nil
+	case http.StatusUnauthorized:
 		return "the leader's API server answers 401 Unauthorized", nil
 	}
-	return "", nil
+	return "", fmt.Errorf("whether the leader takes its token is not known: its API server answers %s", answer.Status)
 }

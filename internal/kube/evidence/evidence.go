@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/several"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/preflight"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
 )
@@ -50,7 +51,7 @@ type Result struct {
 // for everything that its part is made of. An error means that the contexts do
 // not make one ClusterSet; nothing else is one.
 func Read(ctx context.Context, clusters []Cluster, o Options) (Result, error) {
-	surveyed := each(clusters, func(c Cluster) preflight.Context { return survey(ctx, c, o.Limit) })
+	surveyed := several.Each(clusters, func(c Cluster) preflight.Context { return survey(ctx, c, o.Limit) })
 	parts, err := preflight.Assign(surveyed, o.ClusterSet)
 	if err != nil {
 		return Result{}, err
@@ -71,7 +72,7 @@ func Read(ctx context.Context, clusters []Cluster, o Options) (Result, error) {
 	})
 	var members []memberRead
 	all.Go(func() {
-		members = each(parts.Members, func(p preflight.Part) memberRead {
+		members = several.Each(parts.Members, func(p preflight.Part) memberRead {
 			if p.Unreachable != "" {
 				return memberRead{Member: preflight.Member{ID: p.ID, Cluster: preflight.Cluster{Unreachable: p.Unreachable}}}
 			}
@@ -83,35 +84,17 @@ func Read(ctx context.Context, clusters []Cluster, o Options) (Result, error) {
 	return Result{Evidence: e, Parts: parts}, nil
 }
 
-// each calls do for all at once and keeps their order.
-func each[S, T any](from []S, do func(S) T) []T {
-	to := make([]T, len(from))
-	var all sync.WaitGroup
-	for i := range from {
-		all.Go(func() { to[i] = do(from[i]) })
-	}
-	all.Wait()
-	return to
-}
-
 // survey is a first look at a cluster. What answers too late, or says that it
 // cannot be reached, is not read further.
 func survey(ctx context.Context, c Cluster, limit time.Duration) preflight.Context {
 	if c.Failure != nil {
 		return preflight.Context{Name: c.Context, Unreachable: c.Failure.Error()}
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	// Discovery takes no context, so the look is left behind when time is up; the
-	// time-out of the connection ends it.
-	done := make(chan preflight.Context, 1)
-	go func() { done <- look(ctx, c) }()
-	select {
-	case seen := <-done:
-		return seen
-	case <-ctx.Done():
+	seen, ok := several.Within(ctx, limit, func(ctx context.Context) preflight.Context { return look(ctx, c) })
+	if !ok {
 		return preflight.Context{Name: c.Context, Unreachable: fmt.Sprintf("no answer within %s", limit)}
 	}
+	return seen
 }
 
 func look(ctx context.Context, c Cluster) preflight.Context {
