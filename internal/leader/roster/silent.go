@@ -37,7 +37,7 @@ func (r *Reconciler) tellLoss(ctx context.Context, seen observed, view view) err
 		return err
 	}
 	setting, _ := clusterset.ReadLossSetting(seen.set.Annotations)
-	lost := clusterset.LostMembers(view.status, setting.After, r.Now())
+	lost := clusterset.LostMembers(view.status, view.silences, clusterset.ReadLoss(current), setting.After, r.Now())
 	outcome, err := apply.Change(ctx, r.Client, current, clusterset.TellLoss(current, r.Namespace, setting, lost))
 	if err == nil && outcome != apply.Unchanged {
 		log.FromContext(ctx).Info("Members told who is lost", "clusters", lost, "policy", setting.Policy)

@@ -36,6 +36,9 @@ type Silence struct {
 	// Held: an administrator keeps what it exports. It is told when the clean-up
 	// would be told of otherwise.
 	Held bool
+	// Witnessed: this process has waited for the member for as long as signs of life
+	// may be apart, and heard none.
+	Witnessed bool
 	// Due: the time has come, and the leader itself has waited for the member
 	// long enough since it began to hear.
 	Due bool
@@ -53,7 +56,7 @@ func silenceOf(a v1alpha1.MemberClusterAnnounce, ready v1alpha1.ClusterCondition
 	case corev1.ConditionUnknown:
 		return stored // not known yet
 	}
-	s := Silence{Since: o.silentSince(a)}
+	s := Silence{Since: o.silentSince(a), Witnessed: o.Hearing.Silent(a.ClusterID, o.Now)}
 	if o.Now.Sub(s.Since) < o.Hearing.Periods.CleanUpAfter-o.Hearing.Periods.Warning {
 		return s
 	}

@@ -65,12 +65,20 @@ func ReadLossSetting(annotations map[string]string) (LossSetting, *Problem) {
 
 // LostMembers are those that a status calls disconnected for at least so long,
 // sorted. A status that says nothing of members says of nobody that he is lost.
-func LostMembers(status v1alpha1.ClusterSetStatus, after time.Duration, now time.Time) []string {
+//
+// The time in a status goes on while the leader is away, and begins anew when the
+// status was lost. So nobody is lost before the silence was heard by this process
+// too, and who has been told of as lost stays so until heard again.
+func LostMembers(status v1alpha1.ClusterSetStatus, silences map[string]Silence, told v1alpha1.MemberLoss, after time.Duration, now time.Time) []string {
 	var lost []string
 	for _, cluster := range status.ClusterStatuses {
-		c, ok := findMember(status, cluster.ClusterID)
-		if ok && c.Status == corev1.ConditionFalse && now.Sub(c.LastTransitionTime.Time) >= after && !slices.Contains(lost, cluster.ClusterID) {
-			lost = append(lost, cluster.ClusterID)
+		id := cluster.ClusterID
+		c, ok := findMember(status, id)
+		if !ok || c.Status != corev1.ConditionFalse || slices.Contains(lost, id) {
+			continue
+		}
+		if slices.Contains(told.Clusters, id) || silences[id].Witnessed && now.Sub(c.LastTransitionTime.Time) >= after {
+			lost = append(lost, id)
 		}
 	}
 	slices.Sort(lost)

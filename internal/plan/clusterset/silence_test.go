@@ -36,7 +36,7 @@ func TestNobodyWhoLivesIsLost(t *testing.T) {
 		ids := []string{"east", "west"}
 		w.Do([]string{"join", "east"})
 		w.Do([]string{"join-upstream", "west"})
-		w.Do([]string{"policy", "Withdraw", "0s"})
+		w.Do([]string{"policy", "Withdraw", rapid.SampledFrom([]string{"0s", "15s", "30s"}).Draw(t, "after")})
 		w.pass(30 * time.Second)
 		twin := map[string]time.Duration{} // that each was dead while it could have been heard
 		warned := map[string]time.Time{}
@@ -81,7 +81,7 @@ func TestNobodyWhoLivesIsLost(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 8).Draw(t, "events") {
 			id := rapid.SampledFrom(ids).Draw(t, "of")
-			switch what := rapid.SampledFrom([]string{"dies", "returns", "outage", "recovery", "freeze", "thaw", "restart"}).Draw(t, "what"); {
+			switch what := rapid.SampledFrom([]string{"dies", "returns", "outage", "recovery", "freeze", "thaw", "restart", "status-lost"}).Draw(t, "what"); {
 			case what == "dies" && w.member(id) == nil:
 			case what == "dies" || what == "returns":
 				w.Do([]string{what, id})

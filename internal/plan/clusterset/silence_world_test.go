@@ -100,6 +100,8 @@ func (w *fleetWorld) Do(words []string) {
 	case "policy":
 		metav1.SetMetaDataAnnotation(&w.set.ObjectMeta, v1alpha1.AnnotationOnMemberLoss, arg(1))
 		metav1.SetMetaDataAnnotation(&w.set.ObjectMeta, v1alpha1.AnnotationOnMemberLossAfter, arg(2))
+	case "status-lost": // somebody replaces the status by an empty one
+		w.set.Status = v1alpha1.ClusterSetStatus{}
 	case "hold":
 		metav1.SetMetaDataAnnotation(&w.member(arg(1)).announce.ObjectMeta, v1alpha1.AnnotationHoldCleanUp, "true")
 	case "release":
@@ -209,7 +211,7 @@ func (w *fleetWorld) look() {
 	news := clusterset.CleanUpNews(w.set.Status, status)
 	w.set.Status = status
 	setting, _ := clusterset.ReadLossSetting(w.set.Annotations)
-	w.told = clusterset.TellLoss(w.told, "area", setting, clusterset.LostMembers(status, setting.After, w.now))
+	w.told = clusterset.TellLoss(w.told, "area", setting, clusterset.LostMembers(status, silences, clusterset.ReadLoss(w.told), setting.After, w.now))
 	for _, m := range slices.Clone(w.members) {
 		id := m.announce.ClusterID
 		clusterset.NoteSilence(&m.announce, silences[id])
