@@ -22,19 +22,20 @@ type Loss struct {
 }
 
 // loses tells whether endpoints of a cluster are subject to the policy. This
-// cluster knows its own, and a hold is stronger than any loss: of an area that
-// went back in time, what it says of clusters is of before as well.
+// cluster knows its own.
 func (i importer) loses(cluster string) bool {
 	if i.Loss.Policy != v1alpha1.LossNotReady && i.Loss.Policy != v1alpha1.LossWithdraw {
 		return false
 	}
-	return cluster != "" && cluster != i.Cluster && !i.Hold.holds(cluster) && slices.Contains(i.Loss.Lost, cluster)
+	return cluster != "" && cluster != i.Cluster && slices.Contains(i.Loss.Lost, cluster)
 }
 
-// lose is what is wanted of a lost cluster, made of what would be wanted of it.
-func (i importer) lose(want map[string]*Group, local []*discoveryv1.EndpointSlice) map[string]*Group {
+// lose is what is wanted of a lost cluster, made of what would be wanted of it. In
+// the dark, and under a hold, nothing moves: of an area that went back in time, what
+// it says of clusters and what it has of them is of before as well.
+func (i importer) lose(cluster string, want map[string]*Group, local []*discoveryv1.EndpointSlice) map[string]*Group {
 	switch {
-	case i.Loss.Blind:
+	case i.Loss.Blind || i.Hold.holds(cluster):
 		kept := map[string]*Group{}
 		for _, s := range local {
 			kept[s.Name] = contentOf(s)

@@ -78,6 +78,24 @@ func TestWK_42_EndpointsOfALostCluster(t *testing.T) {
 	}
 }
 
+// What was withdrawn before a hold began does not come back with it.
+//
+// covers: WK-42
+func TestAHoldGivesNothingOfALostClusterBack(t *testing.T) {
+	o := importing()
+	o.Loss = services.Loss{Policy: v1alpha1.LossWithdraw, Lost: []string{"east"}}
+	o = imported(t, o)
+	o.Hold = services.Hold{Active: true}
+	if ready := readyOf(imported(t, o), "east"); len(ready) > 0 {
+		t.Errorf("ready are %v", ready)
+	}
+	o.Hold.Released = map[string]bool{"east": true}
+	o.Loss.Lost = nil
+	if ready := readyOf(imported(t, o), "east"); len(ready) != 2 {
+		t.Errorf("after its return %v are ready", ready)
+	}
+}
+
 // An endpoint that still serves is none that a proxy may fall back to.
 func TestNothingOfALostClusterServes(t *testing.T) {
 	o := importing(func(o *services.ImportObserved) {

@@ -40,7 +40,7 @@ func (i importer) slices() localSlices {
 	for _, source := range i.sources() {
 		local, want := i.slicesOf(source), i.wantedFrom(source)
 		if i.loses(source) {
-			want = i.lose(want, local)
+			want = i.lose(source, want, local)
 			out.waits = out.waits || i.Loss.Blind
 		}
 		// This cluster knows its own endpoints better than the common area does.
