@@ -36,7 +36,9 @@ func holding(m *Meter, objects ...client.Object) {
 
 func slice(namespace, name, cluster string, ready ...bool) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{mcsv1beta1.LabelSourceCluster: cluster}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{
+			mcsv1beta1.LabelSourceCluster: cluster, discoveryv1.LabelManagedBy: v1alpha1.SliceManager,
+		}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 	}
 	for _, r := range ready {
@@ -59,10 +61,12 @@ func TestLeaderTellsItsArea(t *testing.T) {
 	}
 	agreeing := conflicting.DeepCopy()
 	agreeing.Name, agreeing.Status.Conditions[1].Status = "west-shop-till-service", corev1.ConditionFalse
+	webhook := slice("area", "antrea-mc-webhook-service-8xk2p", "", true)
+	webhook.Labels[discoveryv1.LabelManagedBy] = "endpointslice-controller.k8s.io"
 	leader := NewLeader("area", later)
 	holding(&leader.Meter, conflicting, agreeing,
 		&v1alpha1.ResourceImport{ObjectMeta: metav1.ObjectMeta{Namespace: "area", Name: "shop-cart-service"}},
-		slice("area", "east.shop.cart.0", "east", true, true, false), slice("area", "x", "no-member", true), slice("shop", "of-the-leader-cluster", "east", true),
+		webhook, slice("area", "east.shop.cart.0", "east", true, true, false), slice("area", "x", "no-member", true), slice("shop", "of-the-leader-cluster", "east", true),
 	)
 	leader.Roster(
 		[]v1alpha1.MemberClusterAnnounce{announce("east", begun.Add(52*time.Second).Format(time.RFC3339)), announce("west", "nonsense"), announce("new", "")},

@@ -120,8 +120,10 @@ func (l *Leader) collectArea(ch chan<- prometheus.Metric, members []string) {
 	if l.list(&imports, inArea) {
 		l.count(ch, "ResourceImport", len(imports.Items))
 	}
+	// The Service of the webhooks has slices in this Namespace, too.
+	exchanged := client.MatchingLabels{discoveryv1.LabelManagedBy: v1alpha1.SliceManager}
 	var slices discoveryv1.EndpointSliceList
-	if l.list(&slices, inArea) {
+	if l.list(&slices, inArea, exchanged) {
 		l.count(ch, "EndpointSlice", len(slices.Items))
 		l.tellEndpoints(ch, slices.Items, among(members))
 	}
