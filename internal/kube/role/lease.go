@@ -10,8 +10,17 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
+// How often a replica that waits asks for the lease, up to 2.2 times as long
+// between two: as long nobody works after one that ends in order. And how often the
+// active one writes that it lives; the election asks both with one period.
+const (
+	askEvery   = 500 * time.Millisecond
+	renewEvery = 2 * time.Second
+)
+
 // leaseWitness listens to the election for a lease that went back in time. A
-// replica that waits hears of the active one's renewals.
+// replica that waits hears of the active one's renewals. Renewals that come sooner
+// than is worth a write are left out.
 type leaseWitness struct {
 	resourcelock.Interface
 	signs chan string // capacity 1
@@ -19,6 +28,7 @@ type leaseWitness struct {
 	mu      sync.Mutex
 	holder  string
 	renewed time.Time // last by that holder, as far as it is known
+	sent    time.Time // the last renewal of this replica that was written
 	// Before both, nobody else takes what this replica holds; see fence. until is
 	// by a clock that nobody sets, but that stands still while the machine is
 	// suspended; untilWall is by the clock on the wall.
@@ -54,6 +64,9 @@ func (w *leaseWitness) Create(ctx context.Context, record resourcelock.LeaderEle
 // Update implements resourcelock.Interface.
 func (w *leaseWitness) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	sent := time.Now()
+	if w.fresh(record, sent) {
+		return nil
+	}
 	if record.HolderIdentity == "" {
 		// Others may take it before the answer is here, or if none ever comes.
 		w.release()
@@ -84,7 +97,18 @@ func (w *leaseWitness) wrote(record resourcelock.LeaderElectionRecord, sent time
 	if record.HolderIdentity != "" {
 		w.until, w.untilWall = sent.Add(leaseDuration), sent.Round(0).Add(leaseDuration)
 	}
-	w.holder, w.renewed = record.HolderIdentity, record.RenewTime.Truncate(time.Microsecond)
+	w.holder, w.renewed, w.sent = record.HolderIdentity, record.RenewTime.Truncate(time.Microsecond), sent
+}
+
+// fresh tells whether nothing is lost when this renewal is not written: the one
+// before is this holder's, and young. What holds says counts from what was written.
+func (w *leaseWitness) fresh(record resourcelock.LeaderElectionRecord, now time.Time) bool {
+	if record.HolderIdentity == "" || !w.holds(now) {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return record.HolderIdentity == w.holder && now.Sub(w.sent) < renewEvery
 }
 
 func (w *leaseWitness) release() {

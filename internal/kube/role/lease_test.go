@@ -3,6 +3,7 @@ package role
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,12 +48,12 @@ func TestLeaseThatWentBackIsNoticed(t *testing.T) {
 		"its own renewals, read back with less precision": {func(_ *storedLease, w *leaseWitness) {
 			_ = w.Create(t.Context(), held("a", 0))
 			_, _, _ = w.Get(t.Context())
-			_ = w.Update(t.Context(), held("a", 2*time.Second))
+			renew(t, w, held("a", 2*time.Second))
 		}, false},
 		"an older renewal of its own": {func(s *storedLease, w *leaseWitness) {
 			_ = w.Create(t.Context(), held("a", 0))
 			backup := *s.record
-			_ = w.Update(t.Context(), held("a", 2*time.Second))
+			renew(t, w, held("a", 2*time.Second))
 			s.record = &backup
 		}, true},
 		"an older renewal of the one it waits for": {func(s *storedLease, w *leaseWitness) {
@@ -67,7 +68,7 @@ func TestLeaseThatWentBackIsNoticed(t *testing.T) {
 		}, false},
 		"a clock that was set back between its own renewals": {func(_ *storedLease, w *leaseWitness) {
 			_ = w.Create(t.Context(), held("a", time.Hour))
-			_ = w.Update(t.Context(), held("a", 0))
+			renew(t, w, held("a", 0))
 		}, false},
 		"gone": {func(s *storedLease, w *leaseWitness) {
 			_ = w.Create(t.Context(), held("a", 0))
@@ -83,6 +84,57 @@ func TestLeaseThatWentBackIsNoticed(t *testing.T) {
 			if noticed := len(w.signs) == 1; noticed != tc.sign {
 				t.Errorf("noticed %v, want %v", noticed, tc.sign)
 			}
+		})
+	}
+}
+
+// renew writes a renewal as if the one before were old enough.
+func renew(t *testing.T, w *leaseWitness, record resourcelock.LeaderElectionRecord) {
+	t.Helper()
+	w.sent = w.sent.Add(-renewEvery)
+	if err := w.Update(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The election asks a replica that waits and one that works with one period. The
+// first must ask often, the second needs not write as often.
+func TestRenewalsAreWrittenNoMoreOftenThanNeeded(t *testing.T) {
+	by := func(holder string) resourcelock.LeaderElectionRecord {
+		return resourcelock.LeaderElectionRecord{HolderIdentity: holder, RenewTime: metav1.Now()}
+	}
+	for name, tc := range map[string]struct {
+		before  func(*storedLease, *leaseWitness)
+		after   time.Duration
+		holder  string
+		written bool
+	}{
+		"the one before is young":      {func(*storedLease, *leaseWitness) {}, renewEvery - time.Nanosecond, "a", false},
+		"it is time":                   {func(*storedLease, *leaseWitness) {}, renewEvery, "a", true},
+		"the replica ends":             {func(*storedLease, *leaseWitness) {}, askEvery, "", true},
+		"it ended, and is asked again": {func(_ *storedLease, w *leaseWitness) { _ = w.Update(t.Context(), by("")) }, askEvery, "a", true},
+		"somebody else is seen to have it": {func(s *storedLease, w *leaseWitness) {
+			_ = s.Update(t.Context(), by("b"))
+			_, _, _ = w.Get(t.Context())
+		}, askEvery, "a", true},
+		"the wall's clock says that it ran out": {func(_ *storedLease, w *leaseWitness) { w.untilWall = time.Time{} }, askEvery, "a", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &storedLease{}
+				w := witness(store)
+				_ = w.Create(t.Context(), by("a"))
+				tc.before(store, w)
+				time.Sleep(tc.after)
+				want := by(tc.holder)
+				if err := w.Update(t.Context(), want); err != nil {
+					t.Fatal(err)
+				}
+				want.RenewTime.Time = want.RenewTime.Truncate(time.Microsecond)
+				if written := *store.record == want; written != tc.written {
+					t.Errorf("written %v, want %v", written, tc.written)
+				}
+			})
 		})
 	}
 }

@@ -136,7 +136,7 @@ func NewManager(config *rest.Config, o Options, caches cache.Options) (*Manager,
 		lease = witness(lock)
 		wrap = transport.Wrappers(o.Wrap, func(next http.RoundTripper) http.RoundTripper { return fence{next, lease} })
 		options.LeaderElection = true
-		options.LeaseDuration, options.RenewDeadline = ptr.To(leaseDuration), ptr.To(renewDeadline)
+		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = ptr.To(leaseDuration), ptr.To(renewDeadline), ptr.To(askEvery)
 		options.LeaderElectionResourceLockInterface = lease
 		options.LeaderElectionReleaseOnCancel = true
 	}
