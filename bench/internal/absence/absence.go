@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,7 @@ import (
 	"github.com/lockstep-dev/lockstep/bench/internal/vigil"
 	"github.com/lockstep-dev/lockstep/internal/lab"
 	"github.com/lockstep-dev/lockstep/internal/lab/relay"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 )
 
 // Options of the experiment.
@@ -181,7 +183,28 @@ func (b *bench) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(b.await(ctx, "east is connected", b.said(corev1.ConditionTrue)), b.await(ctx, "all endpoints are ready", b.allReady))
+	return errors.Join(b.await(ctx, "east is connected", b.said(corev1.ConditionTrue)), b.await(ctx, "all endpoints are ready", b.allReady),
+		b.await(ctx, "east renews its Lease", b.renews()))
+}
+
+// renews complains until east has renewed its Lease twice: who has not yet counts
+// by the 30 s of the wire.
+func (b *bench) renews() func(context.Context) error {
+	var first *metav1.MicroTime
+	return func(ctx context.Context) error {
+		lease := &coordinationv1.Lease{}
+		key := client.ObjectKey{Namespace: b.Leader.Controller.Namespace, Name: identity.LeaseName(b.East.Name)}
+		if err := b.Leader.Get(ctx, key, lease); err != nil {
+			return err
+		}
+		if first == nil {
+			first = lease.Spec.RenewTime
+		}
+		if first.Equal(lease.Spec.RenewTime) {
+			return fmt.Errorf("it was renewed at %v last", first)
+		}
+		return nil
+	}
 }
 
 // signal is sent to all replicas of east's controller. Frozen, they are what the

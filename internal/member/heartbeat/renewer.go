@@ -48,7 +48,9 @@ const (
 func (r *Renewer) Start(ctx context.Context) error {
 	for {
 		wait := r.Every
-		if err := r.renew(ctx); err != nil && ctx.Err() == nil {
+		if area := r.renewable(); area == nil {
+			wait = r.Every / 10 // a look costs nothing, and without its Lease a member is missed late
+		} else if err := r.renew(ctx, area); err != nil && ctx.Err() == nil {
 			wait = r.failed(ctx, err)
 		}
 		select {
@@ -59,13 +61,18 @@ func (r *Renewer) Start(ctx context.Context) error {
 	}
 }
 
-// renew writes the Lease, if there is a leader of ours that knows this member as
-// the holder of its ID.
-func (r *Renewer) renew(parent context.Context) error {
+// renewable is the common area, if there is a leader of ours that knows this member
+// as the holder of its ID.
+func (r *Renewer) renewable() *remote.Area {
 	area := r.Link.Area()
 	if area == nil || r.Link.State().Lost == area || !area.Admitted() || !area.Exchange().Slices() {
 		return nil
 	}
+	return area
+}
+
+// renew writes the Lease.
+func (r *Renewer) renew(parent context.Context, area *remote.Area) error {
 	if area != r.area {
 		r.area, r.lease, r.failures = area, nil, 0
 	}
