@@ -174,7 +174,7 @@ var interruptible = map[string]verb{
 		done: func(t *testing.T, c client.WithWatch, world any) { hasExport(t, c, in(world), false) },
 	},
 	"rotate-token": {
-		prepare: func(t *testing.T, c client.WithWatch) any { return newRotation(t, c, false) },
+		prepare: func(t *testing.T, c client.WithWatch) any { return newRotation(t, c, true) },
 		run: func(ctx context.Context, c client.WithWatch, world any) error {
 			_, err := RotateToken(ctx, c, world.(*rotation).options(c))
 			return err

@@ -77,7 +77,10 @@ type rotateRun struct {
 	place  *corev1.Secret
 	set    client.ObjectKey // of the member's ClusterSet
 	result RotateTokenResult
-	next   string // what to do when the time is up; "" for the usual
+	// next is what to do when the time is up; "" for the usual. hopeless: waiting
+	// would not help.
+	next     string
+	hopeless bool
 }
 
 func (r *rotateRun) what() string {

@@ -21,9 +21,10 @@ func newRotateToken(shell *shell) *cobra.Command {
 new one, bring it to the member, wait until the leader has seen the member use it, and
 only then delete the old one. With --member-context the token goes from cluster to
 cluster and into no file; with -o somebody else applies the file in the member while
-the command waits. The old token is kept when the token goes by -o and the member does
-not tell which one it uses, as Antrea's own controller does not: the command then ends
-with code 4 and says how to delete the old one.
+the command waits. A member that does not tell which token it uses, as Antrea's own
+controller does not, is seen from its cluster: its controller has to be restarted after
+the token came, and to go on beating for 40 s. With -o it cannot be seen; the old token is
+then kept, and the command ends with code 4 and says how to delete it.
 
 A run that was stopped is continued by repeating the command.`,
 		Example: `  lockstep mc rotate-token east-token -n antrea-multicluster --context hub --member-context east`,

@@ -13,10 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
-	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
-	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
@@ -112,95 +110,4 @@ func (r *rotateRun) carryToMember(ctx context.Context) error {
 		r.did(Touched{Kind: "secret", Namespace: r.place.Namespace, Name: r.place.Name, Outcome: done.Outcome, Note: r.Member.Context})
 	}
 	return err
-}
-
-// awaitUse waits until it is proven that the member uses the new token, in one
-// of two ways. A member of ours tells, with each heartbeat, which token it beats
-// with. Of one that does not tell there are only traces, of which this run has to
-// be the cause: it has put the token into the member's Secret, the leader's API
-// server has seen it used, and the member goes on beating after that. When
-// somebody else carries the token, such traces may be of a try by hand.
-func (r *rotateRun) awaitUse(ctx context.Context) error {
-	before, err := r.beat(ctx)
-	if err != nil {
-		return err
-	}
-	missing := fmt.Sprintf("cluster %q has not used the new token", r.id)
-	r.Progress.sayf("waiting up to %s until cluster %q uses the new token", r.Wait, r.id)
-	err = until(ctx, max(r.Wait, lookAgain), func(ctx context.Context) (bool, error) {
-		var secret corev1.Secret
-		if err := r.client.Get(ctx, client.ObjectKeyFromObject(r.result.Secret), &secret); err != nil {
-			return false, err
-		}
-		if !clusterset.Used(&secret) {
-			return false, nil
-		}
-		now, err := r.beat(ctx)
-		if err != nil {
-			return false, err
-		}
-		switch clusterset.ReadProof(now.credential, clusterset.Token(secret.Data[corev1.ServiceAccountTokenKey])) {
-		case clusterset.ProofGiven:
-			return true, nil
-		case clusterset.ProofMissing:
-			missing = fmt.Sprintf("the new token was used, but cluster %q still announces itself with another", r.id)
-			return false, nil
-		}
-		missing = fmt.Sprintf("the new token was used, but cluster %q has not announced itself since", r.id)
-		if now.touch == "" || now.touch == before.touch {
-			return false, nil
-		}
-		if r.Member == nil {
-			r.next = r.deleteByHand() // waiting longer tells no more
-			return false, latef("the new token was used, but cluster %q does not tell which token it uses", r.id)
-		}
-		return true, nil
-	})
-	switch {
-	case r.next != "":
-		return err
-	case errors.Is(err, errNotYet):
-		return latef("%s, after %s%s", missing, r.Wait, r.memberSays(ctx))
-	default:
-		return err
-	}
-}
-
-// heartbeat is what the member's part of its announce says; the leader writes
-// other parts of it.
-type heartbeat struct {
-	touch, credential string
-}
-
-func (r *rotateRun) beat(ctx context.Context) (heartbeat, error) {
-	announce, err := find[v1alpha1.MemberClusterAnnounce](ctx, r.client, client.ObjectKey{Namespace: r.Namespace, Name: identity.AnnounceName(r.id)})
-	if err != nil || announce == nil {
-		return heartbeat{}, err
-	}
-	return heartbeat{announce.Annotations[v1alpha1.AnnotationTouch], announce.Annotations[v1alpha1.AnnotationCredential]}, nil
-}
-
-// deleteByHand is what is left to do when only a person can know that the member
-// has the new token.
-func (r *rotateRun) deleteByHand() string {
-	command := fmt.Sprintf("kubectl -n %s delete secret", r.Namespace)
-	for _, old := range r.rotation.Old {
-		command += " " + old.Name
-	}
-	return fmt.Sprintf("see that cluster %q has the new token, and then delete the old: %s", r.id, command)
-}
-
-// memberSays adds what the member says about its connection.
-func (r *rotateRun) memberSays(ctx context.Context) string {
-	if r.Member == nil {
-		return ""
-	}
-	set, err := find[v1alpha2.ClusterSet](ctx, r.Member, r.set)
-	if err != nil || set == nil {
-		return ""
-	}
-	if s := readStanding(set); !s.Member {
-		return ": " + s.Sentence
-	}
-	return ""
 }

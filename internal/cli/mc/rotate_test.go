@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,12 +28,18 @@ type rotation struct {
 	first          []byte // the token before
 	access         *rest.Config
 	tells          bool // with which token it beats, as members of ours do
+	keeps          bool // its first connection, as upstream's exporters do
 }
 
 func newRotation(t *testing.T, c client.WithWatch, tells bool) *rotation {
 	t.Helper()
+	return begin(t, c, &rotation{tells: tells})
+}
+
+func begin(t *testing.T, c client.WithWatch, r *rotation) *rotation {
+	t.Helper()
 	_, hub := cluster(t)
-	r := &rotation{leader: leads(t, c), member: namespace(t, c, "member"), access: hub.RESTConfig(), tells: tells}
+	r.leader, r.member, r.access = leads(t, c), namespace(t, c, "member"), hub.RESTConfig()
 	create(t, c, &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.leader, Name: v1alpha1.MemberClusterRole},
 		Rules: []rbacv1.PolicyRule{{APIGroups: []string{"multicluster.crd.antrea.io"}, Resources: []string{"memberclusterannounces"},
@@ -65,7 +72,11 @@ func (r *rotation) beat(ctx context.Context, c client.Client) error {
 		if err := c.Get(ctx, client.ObjectKey{Namespace: r.member, Name: "east-token"}, &secret); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		as, err := r.as(c, secret.Data["token"])
+		bearer := secret.Data["token"]
+		if r.keeps {
+			bearer = r.first
+		}
+		as, err := r.as(c, bearer)
 		if err != nil {
 			return false, err
 		}
@@ -146,6 +157,60 @@ func TestRotateTokenKeepsTheOldTokenWithoutProof(t *testing.T) {
 			removeSets(t, c, r.member)
 		})
 	}
+}
+
+// An upstream member that has been given its new token goes on with its first
+// connection until it is restarted, and by then somebody has looked at the token.
+//
+// covers: WK-2, WK-4
+func TestRotateTokenWaitsForTheProcessesOfAMemberThatDoesNotTell(t *testing.T) {
+	c, _ := cluster(t)
+	r := begin(t, c, &rotation{keeps: true})
+	labels := map[string]string{"app": "antrea-mc-controller"}
+	controller := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.member, Name: "antrea-mc-controller"},
+		Spec: appsv1.DeploymentSpec{
+			Paused: true, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c", Args: []string{"member"}}}}},
+		},
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.member, Name: "antrea-mc-controller-1", Labels: labels},
+		Spec: corev1.PodSpec{NodeName: "elsewhere", Containers: []corev1.Container{{Name: "c", Image: "c"}}}}
+	for _, tc := range []struct {
+		name    string
+		prepare func()
+		words   []string
+	}{
+		{"nobody knows its processes", func() {}, []string{"no process of its controller is known", "see that cluster \"east\" has the new token", "delete secret east-token"}},
+		{"they are old", func() {
+			create(t, c, controller, pod)
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{
+				Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(-time.Hour))}}}}
+			if err := c.Status().Update(t.Context(), pod); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"1 of 1 processes of its controller run since before the new token came", "rollout restart deployment antrea-mc-controller"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.prepare()
+			opts := r.options(c)
+			opts.Wait = 3 * time.Second
+			opts.Progress = func(string) { // of the wait: somebody looks at the token
+				var place corev1.Secret
+				get(t, c, r.member, "east-token", &place)
+				if as, err := r.as(c, place.Data["token"]); err == nil {
+					_ = as.Get(t.Context(), client.ObjectKey{Namespace: r.leader, Name: "member-announce-from-east"}, &v1alpha1.MemberClusterAnnounce{})
+				}
+			}
+			_, err := RotateToken(t.Context(), c, opts)
+			wantError(t, err, exit.Waiting, append(tc.words, "every old one is valid")...)
+			var old corev1.Secret
+			get(t, c, r.leader, "east-token", &old)
+			same(t, string(r.first), string(old.Data["token"]))
+		})
+	}
+	removeSets(t, c, r.member)
 }
 
 // What is valid is told by what was deleted.

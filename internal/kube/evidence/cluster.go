@@ -39,7 +39,7 @@ func (r *reading) cluster(p preflight.Part, into *preflight.Cluster) {
 	into.UID = p.UID
 	r.do(func() { into.ClusterSets = known(r.sets(p)) })
 	r.do(func() { into.Legacy = known(r.legacy(p.Namespace)) })
-	r.do(func() { into.Controllers = known(r.controllers()) })
+	r.do(func() { into.Controllers = known(Controllers(r.ctx, r.client, "")) })
 }
 
 // sets are the ClusterSets of the role's own Namespace.

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,16 +21,17 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/preflight"
 )
 
-// controllerName is that of the Deployment of either role, in every version.
-const controllerName = "antrea-mc-controller"
+// ControllerName is that of the Deployment of either role, in every version.
+const ControllerName = "antrea-mc-controller"
 
-// controllers are the multi-cluster controllers of a cluster, with their Pods.
-func (r *reading) controllers() ([]preflight.Controller, error) {
-	found, err := list[appsv1.Deployment](r.ctx, r.client, &appsv1.DeploymentList{}, client.MatchingFields{"metadata.name": controllerName})
+// Controllers are the multi-cluster controllers of a Namespace, or of a whole
+// cluster (""), with the times at which their processes began.
+func Controllers(ctx context.Context, r client.Reader, namespace string) ([]preflight.Controller, error) {
+	found, err := list[appsv1.Deployment](ctx, r, &appsv1.DeploymentList{}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": ControllerName})
 	var all []preflight.Controller
 	for i := range found {
 		c := controllerOf(&found[i])
-		if c.Started, err = r.started(&found[i]); err != nil {
+		if c.Started, err = started(ctx, r, &found[i]); err != nil {
 			return nil, err
 		}
 		all = append(all, c)
@@ -37,13 +39,14 @@ func (r *reading) controllers() ([]preflight.Controller, error) {
 	return all, err
 }
 
-// started is when each process of a controller was.
-func (r *reading) started(d *appsv1.Deployment) ([]time.Time, error) {
+// started is when each process of a controller was; one that is being replaced
+// counts while it runs.
+func started(ctx context.Context, r client.Reader, d *appsv1.Deployment) ([]time.Time, error) {
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("Deployment %s/%s has a selector that cannot be understood: %w", d.Namespace, d.Name, err)
 	}
-	pods, err := list[corev1.Pod](r.ctx, r.client, &corev1.PodList{}, client.InNamespace(d.Namespace), client.MatchingLabelsSelector{Selector: selector})
+	pods, err := list[corev1.Pod](ctx, r, &corev1.PodList{}, client.InNamespace(d.Namespace), client.MatchingLabelsSelector{Selector: selector})
 	var times []time.Time
 	for i := range pods {
 		for _, c := range pods[i].Status.ContainerStatuses {

@@ -60,14 +60,14 @@ func Read(ctx context.Context, clusters []Cluster, o Options) (Result, error) {
 		return clusters[slices.IndexFunc(clusters, func(c Cluster) bool { return c.Context == context })]
 	}
 	e := preflight.Evidence{CLI: rule.Known(o.CommandLine), Leader: preflight.Leader{Namespace: parts.Leader.Namespace}}
-	var leaderAt *rest.Config
+	var leader Cluster // the zero value was not read
 	if parts.Leader.Unreachable == "" {
-		leaderAt = find(parts.Leader.Context).Config
+		leader = find(parts.Leader.Context)
 	}
 	var all sync.WaitGroup
 	all.Go(func() {
-		if e.Leader.Unreachable = parts.Leader.Unreachable; leaderAt != nil {
-			e.Leader = readLeader(ctx, find(parts.Leader.Context), parts.Leader, o.Limit)
+		if e.Leader.Unreachable = parts.Leader.Unreachable; leader.Config != nil {
+			e.Leader = readLeader(ctx, leader, parts.Leader, o.Limit)
 		}
 	})
 	var members []memberRead
@@ -76,7 +76,7 @@ func Read(ctx context.Context, clusters []Cluster, o Options) (Result, error) {
 			if p.Unreachable != "" {
 				return memberRead{Member: preflight.Member{ID: p.ID, Cluster: preflight.Cluster{Unreachable: p.Unreachable}}}
 			}
-			return readMember(ctx, find(p.Context), p, leaderAt, o.Limit)
+			return readMember(ctx, find(p.Context), p, leader, o.Limit)
 		})
 	})
 	all.Wait()

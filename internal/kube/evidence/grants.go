@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -11,13 +12,14 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/preflight"
 )
 
-// grants are all bindings that are in force in the common area.
-func (r *reading) grants(area string) ([]preflight.Grant, error) {
+// Grants are all bindings that are in force in the common area, those of the whole
+// cluster among them.
+func Grants(ctx context.Context, r client.Reader, area string) ([]preflight.Grant, error) {
 	in := client.InNamespace(area)
-	roles, errR := list[rbacv1.Role](r.ctx, r.client, &rbacv1.RoleList{}, in)
-	clusterRoles, errC := list[rbacv1.ClusterRole](r.ctx, r.client, &rbacv1.ClusterRoleList{})
-	bindings, errB := list[rbacv1.RoleBinding](r.ctx, r.client, &rbacv1.RoleBindingList{}, in)
-	everywhere, errE := list[rbacv1.ClusterRoleBinding](r.ctx, r.client, &rbacv1.ClusterRoleBindingList{})
+	roles, errR := list[rbacv1.Role](ctx, r, &rbacv1.RoleList{}, in)
+	clusterRoles, errC := list[rbacv1.ClusterRole](ctx, r, &rbacv1.ClusterRoleList{})
+	bindings, errB := list[rbacv1.RoleBinding](ctx, r, &rbacv1.RoleBindingList{}, in)
+	everywhere, errE := list[rbacv1.ClusterRoleBinding](ctx, r, &rbacv1.ClusterRoleBindingList{})
 	if err := cmp.Or(errR, errC, errB, errE); err != nil {
 		return nil, err
 	}
@@ -30,8 +32,13 @@ func (r *reading) grants(area string) ([]preflight.Grant, error) {
 	}
 	var all []preflight.Grant
 	note := func(kind string, object client.Object, role rbacv1.RoleRef, subjects []rbacv1.Subject) {
+		for i := range subjects {
+			if s := &subjects[i]; s.Kind == rbacv1.ServiceAccountKind && s.Namespace == "" {
+				s.Namespace = area // which a RoleBinding may leave out
+			}
+		}
 		all = append(all, preflight.Grant{
-			Kind: kind, Name: object.GetName(), Subjects: subjects,
+			Kind: kind, Name: object.GetName(), Version: object.GetResourceVersion(), Subjects: subjects,
 			MemberRole:    role.Kind == "Role" && role.Name == v1alpha1.MemberClusterRole,
 			WritesExports: slices.ContainsFunc(rules[role.Kind+"/"+role.Name], writesExports),
 			Builtin:       object.GetLabels()["kubernetes.io/bootstrapping"] != "",

@@ -38,7 +38,7 @@ func readLeader(ctx context.Context, c Cluster, p preflight.Part, limit time.Dur
 	})
 	r.do(func() { l.Accounts = known(r.accounts(in)) })
 	r.do(func() { l.Secrets = known(r.secrets(in)) })
-	r.do(func() { l.Grants = known(r.grants(p.Namespace)) })
+	r.do(func() { l.Grants = known(Grants(r.ctx, r.client, p.Namespace)) })
 	r.do(func() {
 		nodes, err := list[corev1.Node](r.ctx, r.client, &corev1.NodeList{})
 		l.Nodes, l.Ranges = known(schedulable(nodes), err), known(ranges(nodes), err)

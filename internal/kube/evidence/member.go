@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -24,12 +23,12 @@ import (
 // antrea is the group of Antrea's own kinds.
 var antrea = schema.GroupVersion{Group: "crd.antrea.io", Version: "v1beta1"}
 
-func readMember(ctx context.Context, c Cluster, p preflight.Part, leader *rest.Config, limit time.Duration) memberRead {
+func readMember(ctx context.Context, c Cluster, p preflight.Part, leader Cluster, limit time.Duration) memberRead {
 	m := memberRead{Member: preflight.Member{ID: p.ID}}
 	r, done := within(ctx, c, limit)
 	r.cluster(p, &m.Cluster)
 	r.do(func() { m.Kubernetes = greet(r.ctx, c.Config).kubernetes })
-	r.do(func() { m.Credential = known(r.credential(p, leader)) })
+	r.do(func() { m.Credential = known(r.credential(p, leader.Config, leader.Client)) })
 	r.do(func() {
 		m.Gateways = known(orNone(list[v1alpha1.Gateway](r.ctx, r.client, &v1alpha1.GatewayList{}, client.InNamespace(p.Namespace))))
 	})

@@ -13,8 +13,8 @@ import (
 const AnnotationReplaces = "multicluster.lockstep.dev/replaces"
 
 // LabelLastUsed is put on a token Secret by the API server, with the day, when
-// its token is used for the first time (KEP-2799). Nobody but its bearer can
-// have used a token that was made a moment ago.
+// its token is used for the first time (KEP-2799). It does not say by whom: also
+// somebody who only tries the token, or asks about it in a TokenReview, uses it.
 const LabelLastUsed = "kubernetes.io/legacy-token-last-used"
 
 // Rotation is where the change of a member's token stands. A new token needs a

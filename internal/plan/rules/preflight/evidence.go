@@ -83,6 +83,7 @@ type Leader struct {
 // Grant is a RoleBinding of the common area or a ClusterRoleBinding.
 type Grant struct {
 	Kind, Name string
+	Version    string // resource version
 	// MemberRole: it gives the Role of members.
 	MemberRole bool
 	// WritesExports: it allows to create, change or delete exports in the common area.
