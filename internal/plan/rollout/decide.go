@@ -59,6 +59,22 @@ type Decision struct {
 // Act are the steps that may change something now, in order.
 func (d Decision) Act() []Judged { return d.in(Ready) }
 
+// Confirms tells whether a step that another decision would make is to be made by
+// this one too, which was made from a later reading of the same world.
+func (d Decision) Confirms(earlier Decision, id string) bool {
+	would := func(d Decision) (string, bool) {
+		acts := d.Act()
+		i := slices.IndexFunc(acts, func(s Judged) bool { return s.ID == id })
+		if i < 0 {
+			return "", false
+		}
+		return acts[i].Digest(), true
+	}
+	before, wanted := would(earlier)
+	after, still := would(d)
+	return wanted && still && before == after && earlier.Digest == d.Digest
+}
+
 func (d Decision) in(state State) []Judged {
 	var found []Judged
 	for _, s := range d.Steps {
@@ -135,7 +151,10 @@ func Decide(steps []Step, policy Policy) Decision {
 func planDigest(steps []Step) string {
 	var parts []any
 	for _, s := range steps {
-		parts = append(parts, s.ID, s.Done, s.Changes, s.Rests, len(s.Findings))
+		parts = append(parts, s.ID, s.Done, s.Changes, s.Rests)
+		for _, f := range s.Findings {
+			parts = append(parts, f.Rule, f.Severity, f.Cluster)
+		}
 	}
 	return digest(parts...)
 }

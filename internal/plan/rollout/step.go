@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
@@ -79,6 +80,12 @@ type Change struct {
 	Namespace string  `json:"namespace,omitempty"`
 	Name      string  `json:"name"`
 	Fields    []Field `json:"fields,omitempty"`
+	// Beside is what a person wants to see with it and what does not make it another
+	// change: how far the world is from it already.
+	Beside []Field `json:"-"`
+	// Alone: what comes after it is decided by the next look, when it has had its
+	// effect.
+	Alone bool `json:"-"`
 	// Seen is the resource version of the object as the plan saw it. It changes
 	// with every heartbeat and means nothing to a person, so no digest has it.
 	Seen string `json:"-"`
@@ -102,7 +109,7 @@ func (c Change) String() string {
 	if c.Lane != "" {
 		line.WriteString(" in " + c.Lane)
 	}
-	for i, f := range c.Fields {
+	for i, f := range c.shown() {
 		if i == 0 {
 			line.WriteString(":")
 		} else {
@@ -111,6 +118,19 @@ func (c Change) String() string {
 		line.WriteString(" " + f.String())
 	}
 	return line.String()
+}
+
+// shown are the fields, with what they are now where that stands beside them.
+func (c Change) shown() []Field {
+	shown := slices.Clone(c.Fields)
+	for _, f := range c.Beside {
+		if i := slices.IndexFunc(shown, func(other Field) bool { return other.Path == f.Path }); i >= 0 {
+			shown[i].From = f.From
+			continue
+		}
+		shown = append(shown, f)
+	}
+	return shown
 }
 
 // String shows the field as path old -> new.

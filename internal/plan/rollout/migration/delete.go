@@ -59,7 +59,7 @@ func (o Observed) deleteStep(needs []string) rollout.Step {
 }
 
 func (o Observed) remove(kind, name string) rollout.Change {
-	return rollout.Change{Do: rollout.Delete, Kind: kind, Namespace: o.Evidence.Leader.Namespace, Name: name}
+	return rollout.Change{Do: rollout.Delete, Kind: kind, Namespace: o.Evidence.Leader.Namespace, Name: name, Seen: o.Versions[kind+"/"+name]}
 }
 
 // exempt are ServiceAccounts of the common area that hold the rights of a member,

@@ -35,11 +35,14 @@ type member struct {
 func (o Observed) member(i int) member {
 	m := member{Target: o.Targets[i], Member: o.Evidence.Members[i], o: o}
 	m.credential, m.known = m.Credential.Get()
-	m.away = m.Unreachable
-	if m.away == "" && m.ID == "" {
+	sets, ok := m.ClusterSets.Get()
+	switch m.away = m.Unreachable; {
+	case m.away != "":
+	case !ok && m.ID == "":
+		m.away = "its ClusterSet could not be read: " + m.ClusterSets.Problem()
+	case ok && len(sets) == 0:
 		m.away = "the member has no ClusterSet in Namespace " + m.Namespace
-	}
-	if sets, ok := m.ClusterSets.Get(); ok && len(sets) > 0 {
+	case ok:
 		m.set = &sets[0]
 	}
 	m.findAccount()
@@ -73,9 +76,13 @@ func (m *member) findTrouble(i int) {
 	if _, ok := m.o.Evidence.Leader.Accounts.Get(); !ok {
 		m.refuse("UPG-CHK-1", "make the leader cluster readable", "the ServiceAccounts of the common area could not be read: %s", m.o.Evidence.Leader.Accounts.Problem())
 	}
+	if m.NoWay != "" {
+		m.refuse("UPG-CHK-1", "name the members by contexts of the kubeconfig that the driver has", "context %q leads to no cluster: %s", m.Context, m.NoWay)
+	}
 	if m.away != "" {
 		return
 	}
+	m.findUnread()
 	if m.set != nil {
 		switch leader := m.set.Spec.Leaders; {
 		case m.set.Name != m.o.Set:
@@ -94,6 +101,22 @@ func (m *member) findTrouble(i int) {
 		}
 	}
 	m.findForeignAccount()
+}
+
+// findUnread: what could not be read is not taken for "not there", for then a
+// member that is proven would get what it has a second time.
+func (m *member) findUnread() {
+	need := func(id, what string, known bool, why string) {
+		if !known {
+			m.trouble = append(m.trouble, unread(id, m.ID, what, why))
+		}
+	}
+	_, tokens := m.o.Tokens.Get()
+	need("UPG-CHK-5", "the token Secrets of the common area", tokens, m.o.Tokens.Problem())
+	need("UPG-CHK-1", "its ClusterSet", m.set != nil, m.ClusterSets.Problem())
+	if m.set != nil {
+		need("UPG-CHK-5", "the Secret with its token", m.known, m.Credential.Problem())
+	}
 }
 
 // findForeignAccount: a name that is taken must not become this member's, and an
@@ -120,7 +143,8 @@ func (m *member) findForeignAccount() {
 	}
 }
 
-// own tells whether the member's Secret holds a credential that is bound to it.
+// own tells whether the member's Secret holds a credential that is bound to it. Where
+// that is not known, nothing is done about it (findUnread).
 func (m *member) own() bool {
 	return m.known && m.bound && m.credential.Rejected == "" &&
 		m.credential.Namespace == m.o.Evidence.Leader.Namespace && m.credential.Account == m.account

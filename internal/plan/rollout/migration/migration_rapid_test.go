@@ -36,7 +36,9 @@ func (w *world) act(decision rollout.Decision, kill func() bool) {
 			if kill() {
 				return
 			}
-			w.change(change)
+			if w.change(change); change.Alone {
+				break
+			}
 		}
 	}
 }

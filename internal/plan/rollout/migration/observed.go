@@ -18,6 +18,9 @@ type Observed struct {
 	// Tokens are those of ServiceAccounts of the common area, one for each
 	// account: the one to be handed out.
 	Tokens rule.Read[[]Token]
+	// Versions are resource versions of what may be deleted from the common area, by
+	// kind and name: "RoleBinding/east-token".
+	Versions map[string]string
 	// TokenSecrets are all token Secrets of the common area, by account.
 	TokenSecrets map[string][]string
 	// Leader is what applying the manifests would change there.
@@ -50,11 +53,15 @@ type Target struct {
 	Context   string
 	Namespace string // of its controller
 	Token     string // name for a credential, if it needs one; "" is its ID and "-token"
+	// NoWay is why there is no way to its cluster, as when the kubeconfig has no such
+	// context. It does not go away by itself.
+	NoWay string
 	// Secrets of that Namespace that matter here: the one its ClusterSet names, and
 	// any of the name a carried one would have.
 	Secrets []Secret
-	// SetVersion is the resource version of its ClusterSet.
-	SetVersion string
+	// SetVersion is the resource version of its ClusterSet, DeploymentVersion that of
+	// its controller's Deployment.
+	SetVersion, DeploymentVersion string
 	// Rolling is what its Deployment waits for until no process of an earlier
 	// template runs; empty when none does, or there is no Deployment.
 	Rolling rule.Read[string]
@@ -82,6 +89,10 @@ type Install struct {
 	// Selector: the Deployment has another selector than the manifests, so that it
 	// has to be deleted first (UPG-CHK-16).
 	Selector bool
+	// Ending: the Deployment is being deleted.
+	Ending bool
+	// Replicas that the Deployment has; it may have to be deleted.
+	Replicas int
 	// Missing is what the roll-out waits for; empty when all replicas run.
 	Missing string
 	// Deployment is its name; Seen its resource version, empty when there is none.
@@ -139,6 +150,10 @@ func contains(list []string, s string) bool {
 	}
 	return false
 }
+
+// ReplicasOf is the journal key of how many replicas the controller of a lane had
+// when its Deployment had to be deleted.
+func ReplicasOf(lane string) string { return "replicas/" + lane }
 
 // id is that of a step of this member, or of an entry of the journal about it.
 func (t Target) id(phase string) string { return phase + "/" + t.Context }

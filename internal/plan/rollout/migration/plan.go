@@ -3,6 +3,7 @@ package migration
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
@@ -79,6 +80,9 @@ func (m *member) credentialStep() rollout.Step {
 	token, there := m.token()
 	switch {
 	case m.own(): // it has one, of whatever kind
+	case !there && m.taken():
+		s.Findings = append(s.Findings, rule.Finding{Rule: "UPG-CHK-4", Severity: rule.Refuse, Cluster: m.ID,
+			Message: fmt.Sprintf("Secret %q exists in the common area and is no token of ServiceAccount %q", m.account, m.account), Remedy: "delete it, or choose another name for the token"})
 	case !there:
 		s.Changes = append(s.Changes, rollout.Change{Do: rollout.Create, Kind: "Secret", Namespace: area, Name: m.account,
 			Fields: []rollout.Field{{Path: "type", To: "kubernetes.io/service-account-token"}}})
@@ -86,6 +90,13 @@ func (m *member) credentialStep() rollout.Step {
 		s.Waits = append(s.Waits, fmt.Sprintf("kube-controller-manager of the leader to sign the token of Secret %q", token.Secret))
 	}
 	return finish(s)
+}
+
+// taken tells whether a Secret of the common area has the name that the token of
+// this member would get.
+func (m *member) taken() bool {
+	names, _ := m.o.Evidence.Leader.Secrets.Get()
+	return slices.Contains(names, m.account)
 }
 
 // granted tells whether some RoleBinding gives the account the Role of members.
@@ -136,8 +147,11 @@ func (m *member) switchStep() rollout.Step {
 	if m.away != "" || m.own() {
 		return finish(s)
 	}
-	s.Gates = []string{"UPG-CHK-8", "UPG-CHK-27"}
-	s.Findings = append(s.Findings, m.o.gate(m.ID, false, s.Gates...)...)
+	s.Gates = []string{"UPG-CHK-6", "UPG-CHK-8", "UPG-CHK-27"}
+	s.Findings = append(s.Findings, m.o.gate(m.ID, false, "UPG-CHK-8", "UPG-CHK-27")...)
+	// A member whose processes nobody sees may fall silent by this, and could not be
+	// proven after it.
+	s.Findings = append(s.Findings, unknowns(m.o.gate(m.ID, false, "UPG-CHK-6"))...)
 	s.Rests = []string{fmt.Sprintf("ClusterSet names %s, a token of %s/%s", m.named(), m.credential.Namespace, m.credential.Account)}
 	s.Changes = []rollout.Change{{Do: rollout.Update, Kind: "ClusterSet", Lane: m.Context, Namespace: m.Namespace, Name: m.o.Set, Seen: m.SetVersion,
 		Fields: []rollout.Field{{Path: "spec.leaders[0].secret", From: m.named(), To: m.place()}}}}
@@ -170,7 +184,8 @@ func (m *member) restartStep() rollout.Step {
 			s.Waits, s.Begun = append(s.Waits, rolling), true
 			continue
 		}
-		s.Changes = append(s.Changes, rollout.Change{Do: rollout.Restart, Kind: "Deployment", Lane: m.Context, Namespace: f.Objects[0].Namespace, Name: f.Objects[0].Name})
+		s.Changes = append(s.Changes, rollout.Change{Do: rollout.Restart, Kind: "Deployment", Lane: m.Context, Namespace: f.Objects[0].Namespace, Name: f.Objects[0].Name,
+			Seen: m.DeploymentVersion})
 	}
 	return finish(s)
 }
@@ -240,14 +255,25 @@ func (i Install) into(s rollout.Step, lane string) rollout.Step {
 		s.Findings = append(s.Findings, unread("UPG-CHK-16", lane, "what applying the manifests would change", i.Differs.Problem()))
 		return s
 	}
+	if i.Ending {
+		s.Waits, s.Begun = append(s.Waits, "the old Deployment and its Pods to be gone"), true
+		return s
+	}
 	if i.Selector {
-		s.Changes = append(s.Changes, rollout.Change{Do: rollout.Delete, Kind: "Deployment", Lane: lane, Namespace: i.Namespace, Name: i.Deployment, Seen: i.Seen,
+		s.Record = append(s.Record, entry(ReplicasOf(lane), strconv.Itoa(i.Replicas)))
+		s.Changes = append(s.Changes, rollout.Change{Do: rollout.Delete, Kind: "Deployment", Lane: lane, Namespace: i.Namespace, Name: i.Deployment, Seen: i.Seen, Alone: true,
 			Fields: []rollout.Field{{Path: "spec.selector", From: "of an old release, which cannot be changed (UPG-CHK-16)"}}})
 	}
 	if len(differs) > 0 || i.Selector {
-		change := rollout.Change{Do: rollout.Apply, Kind: "manifests", Lane: lane, Namespace: i.Namespace, Name: strings.Join(differs, " ")}
-		if i.Present != i.Image {
-			change.Fields = []rollout.Field{{Path: "image", From: i.Present, To: i.Image}}
+		// The same change until it is done, however much of it is done already: an
+		// approval is for it.
+		change := rollout.Change{Do: rollout.Apply, Kind: "manifests", Lane: lane, Namespace: i.Namespace, Name: i.Deployment,
+			Fields: []rollout.Field{{Path: "image", To: i.Image}}}
+		if i.Present != "" && i.Present != i.Image {
+			change.Beside = append(change.Beside, rollout.Field{Path: "image", From: i.Present})
+		}
+		if len(differs) > 0 {
+			change.Beside = append(change.Beside, rollout.Field{Path: "differs", To: strings.Join(differs, " ")})
 		}
 		s.Changes = append(s.Changes, change)
 		return s

@@ -7,14 +7,10 @@ import (
 	"time"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
 )
-
-// silence is how long the heartbeat of a member that tells nothing has to be
-// watched after its last change: one that has stopped beats once more and then
-// falls silent (WK-4).
-const silence = 40 * time.Second
 
 // proveStep is done when every writer of the member is known to use its own
 // credential:
@@ -35,6 +31,9 @@ func (m *member) proveStep() rollout.Step {
 		return s
 	}
 	s.Findings = append(s.Findings, unknowns(m.o.gate(m.ID, false, s.Gates...))...)
+	if len(m.trouble) > 0 {
+		return s // what was proven of it stands until all can be read again
+	}
 	if !m.own() {
 		s.Waits = []string{"it still uses another credential"}
 		if m.o.Journal[m.id("base")].Value != "" { // what was proven of it is over
@@ -42,7 +41,7 @@ func (m *member) proveStep() rollout.Step {
 		}
 		return s
 	}
-	if len(m.o.gate(m.ID, false, "UPG-CHK-6")) > 0 {
+	if len(m.o.gate(m.ID, false, "UPG-CHK-6")) > 0 { // an unknown one refuses already
 		s.Waits = []string{"its controller runs since before its last change of credential"}
 		return s
 	}
@@ -95,19 +94,12 @@ func (m *member) proveBeat(s *rollout.Step, announce *v1alpha1.MemberClusterAnno
 		return
 	}
 	held, _ := m.secret(m.credential.Secret)
-	if told != "" && held.Credential != "" {
-		if told != held.Credential {
-			s.Waits = append(s.Waits, "its heartbeat still uses another credential")
-		} else if touch == seen {
-			s.Waits = append(s.Waits, "its next heartbeat")
-		}
-		return
-	}
-	if m.upstream() || told == "" && len(m.controllers()) > 0 {
+	switch {
+	case told != "" && told != held.Credential:
+		s.Waits = append(s.Waits, "its heartbeat still uses another credential")
+	case told == "" || m.upstream(): // whose processes are known, and young (UPG-CHK-6)
 		m.proveSilent(s, touch, now.Sub(base.At))
-		return
-	}
-	if touch == seen {
+	case touch == seen:
 		s.Waits = append(s.Waits, "its next heartbeat")
 	}
 }
@@ -118,11 +110,11 @@ func (m *member) proveSilent(s *rollout.Step, touch string, since time.Duration)
 	case late.Value != "" && late.Value != touch: // it goes on beating
 	case late.Value != "":
 		s.Waits = append(s.Waits, "a heartbeat that is more than 40 s younger than its last change")
-	case since >= silence && touch != "":
+	case since >= clusterset.StandsAfter && touch != "":
 		s.Record = []rollout.Entry{entry(m.id("late"), touch)}
 		s.Waits = append(s.Waits, "one heartbeat more")
 	default:
-		s.Waits = append(s.Waits, fmt.Sprintf("40 s of heartbeats, of which %d have passed", max(0, int(since.Seconds()))))
+		s.Waits = append(s.Waits, "40 s of heartbeats")
 	}
 }
 

@@ -38,6 +38,8 @@ func (s *tale) Do(words []string) {
 	case "fleet", "upstream-fleet":
 		s.world = newFleet(words[0] != "fleet", words[1:]...)
 		s.policy.MaxConcurrent = 1
+	case "join-fleet": // one more of the same
+		s.members[name] = newFleet(false, name).members[name]
 	case "pass": // so many heartbeats
 		n := 0
 		fmt.Sscan(name, &n)
@@ -79,6 +81,17 @@ func (s *tale) Do(words []string) {
 	case "typed": // somebody has made a Secret of that name
 		c := s.members[name]
 		c.secrets[words[2]], c.types = "nobody", map[string]string{words[2]: words[3]}
+	case "unseen": // its controller goes by another name
+		s.members[name].unseen = true
+	case "seen":
+		s.members[name].unseen = false
+	case "secret": // somebody has made a Secret of that name in the common area
+		s.others = append(s.others, name)
+	case "old-selector": // and so many replicas
+		s.replaced.selector = true
+		fmt.Sscan(name, &s.replaced.replicas)
+	case "replicas":
+		s.tell("the leader has %d replicas", s.replaced.replicas)
 	case "twin":
 		s.members[name].twin = words[2]
 	case "slow": // a roll-out there takes so many heartbeats
@@ -107,7 +120,9 @@ func (s *tale) Settle() {
 		for _, step := range decision.Act() {
 			for _, change := range step.Changes {
 				s.tell("%s", change)
-				s.change(change)
+				if s.change(change); change.Alone {
+					break
+				}
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +44,16 @@ type world struct {
 	override []string
 	without  []string // members the run does not name
 	faults   []string
+	others   []string // names of other Secrets of the common area
+	replaced replaced
+}
+
+// replaced is a leader whose Deployment has to be deleted before it is upgraded.
+type replaced struct {
+	selector bool // of an old release
+	ending   int  // ticks until the deleted one is gone
+	gone     bool
+	replicas int
 }
 
 // cluster is one member.
@@ -65,6 +76,7 @@ type cluster struct {
 	twin     string            // the cluster it is the same as
 	slow     int               // ticks that a roll-out takes
 	rolling  int               // ticks until the present one is over
+	unseen   bool              // nobody can see its controller
 }
 
 func newFleet(upstream bool, names ...string) *world {
@@ -93,6 +105,10 @@ func (w *world) tick() {
 	w.now = w.now.Add(10 * time.Second)
 	for name := range w.tokens {
 		w.tokens[name] = true
+	}
+	if w.replaced.ending > 0 {
+		w.replaced.ending--
+		w.replaced.gone = w.replaced.ending == 0
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.members)) {
 		c := w.members[name]
@@ -179,13 +195,19 @@ func (w *world) install(lane, image string) migration.Install {
 	if image != w.wanted {
 		i.Differs = rule.Known([]string{"Deployment/antrea-mc-controller"})
 	}
+	if lane == "" {
+		i.Selector, i.Ending, i.Replicas = w.replaced.selector, w.replaced.ending > 0, w.replaced.replicas
+		if w.replaced.gone {
+			i.Present, i.Replicas = "", 0
+		}
+	}
 	return i
 }
 
 func (w *world) observeLeader() preflight.Leader {
 	l := preflight.Leader{
 		Cluster:   preflight.Cluster{UID: "uid-leader", Kubernetes: rule.Known("v1.37.2"), ClusterSets: rule.Known([]v1alpha2.ClusterSet{setOf(area, "hub", "")}), Legacy: rule.Known(preflight.Legacy{})},
-		Namespace: area, Now: rule.Known(w.now), Secrets: rule.Known(slices.Sorted(maps.Keys(w.tokens))),
+		Namespace: area, Now: rule.Known(w.now), Secrets: rule.Known(append(slices.Sorted(maps.Keys(w.tokens)), w.others...)),
 		Exports: rule.Known([]v1alpha1.ResourceExport(nil)),
 	}
 	l.Controllers = rule.Known([]preflight.Controller{{Role: "leader", Namespace: area, Name: "antrea-mc-controller", Version: versionOf(w.leader), Started: []time.Time{w.now}}})
@@ -244,6 +266,10 @@ func (w *world) observeMember(name string, c *cluster) (migration.Target, prefli
 	for _, secret := range slices.Sorted(maps.Keys(c.secrets)) {
 		target.Secrets = append(target.Secrets, migration.Secret{Name: secret, Type: cmp.Or(c.types[secret], "Opaque"), Credential: "hash-" + c.secrets[secret], Ours: true})
 	}
+	controllers := []preflight.Controller{{Role: "member", Namespace: "kube-system", Name: "antrea-mc-controller", Upstream: c.upstream, Version: versionOf(c.image), Started: []time.Time{c.started}}}
+	if c.unseen {
+		controllers = nil
+	}
 	account := c.secrets[c.names]
 	credential := preflight.Credential{Secret: c.names, Namespace: area, Account: account, Written: c.written[c.names], Directed: c.directed}
 	if _, there := w.accounts[account]; !there || !w.tokens[account] {
@@ -254,7 +280,7 @@ func (w *world) observeMember(name string, c *cluster) (migration.Target, prefli
 		Cluster: preflight.Cluster{
 			UID: types.UID("uid-" + cmp.Or(c.twin, name)), Unreachable: c.away, Kubernetes: rule.Known("v1.37.2"), Legacy: rule.Known(preflight.Legacy{}),
 			ClusterSets: rule.Known([]v1alpha2.ClusterSet{setOf("kube-system", c.id, c.names)}),
-			Controllers: rule.Known([]preflight.Controller{{Role: "member", Namespace: "kube-system", Name: "antrea-mc-controller", Upstream: c.upstream, Version: versionOf(c.image), Started: []time.Time{c.started}}}),
+			Controllers: rule.Known(controllers),
 		},
 	}
 }
@@ -279,11 +305,16 @@ func (w *world) change(c rollout.Change) {
 		m.restart(w.now.Add(time.Second))
 	case "apply manifests":
 		if m == nil {
-			w.leader = w.wanted
+			if w.replaced.gone {
+				w.replaced.replicas, _ = strconv.Atoi(w.journal[migration.ReplicasOf("")].Value)
+			}
+			w.leader, w.replaced.gone = w.wanted, false
 			return
 		}
 		m.image = w.wanted
 		m.restart(w.now.Add(time.Second))
+	case "delete Deployment":
+		w.replaced.selector, w.replaced.ending = false, 2
 	case "delete Secret":
 		delete(w.tokens, c.Name)
 	case "delete ServiceAccount":

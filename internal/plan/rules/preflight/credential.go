@@ -213,6 +213,12 @@ var staleProcess = Check{
 			if !okC || !okP {
 				continue
 			}
+			if e.untold(m.ID) && !slices.ContainsFunc(controllers, func(c Controller) bool { return c.Role == "member" && len(c.Started) > 0 }) {
+				r.block(rule.Finding{Cluster: m.ID, Unknown: true,
+					Message: fmt.Sprintf("unknown: %s does not tell which credential it uses, and no process of its controller can be seen", m.source()),
+					Remedy:  "let its Deployment be called antrea-mc-controller, or make its Pods readable, and look again"})
+				continue
+			}
 			for _, controller := range of("member", controllers) {
 				older := slices.ContainsFunc(controller.Started, c.newerThan)
 				if !controller.Upstream || !older {
@@ -230,6 +236,15 @@ var staleProcess = Check{
 			}
 		}
 	},
+}
+
+// untold: the member announces itself without saying which credential it uses, as
+// members of upstream do.
+func (e Evidence) untold(id string) bool {
+	announces, _ := e.Leader.Announces.Get()
+	return slices.ContainsFunc(announces, func(a v1alpha1.MemberClusterAnnounce) bool {
+		return a.ClusterID == id && a.Annotations[v1alpha1.AnnotationCredential] == ""
+	})
 }
 
 // clock is how times are shown.
