@@ -117,7 +117,7 @@ func restart(ctx context.Context, member Cluster, c rollout.Change) error {
 }
 
 func (d *Driver) applyManifests(ctx context.Context, cluster Cluster, run *v1alpha1.UpgradeRun, c rollout.Change) error {
-	objects, err := manifests(ctx, cluster, roleOf(c.Lane), c.Namespace, run.Spec.Image)
+	objects, err := manifests(ctx, cluster, roleOf(c.Lane), c.Namespace, run.Spec.Image, replicasOf(run, c.Lane))
 	if err != nil {
 		return err
 	}
@@ -132,26 +132,22 @@ func roleOf(lane string) config.Role {
 	return config.Member
 }
 
-// remove deletes exactly the object that is there now, and no ServiceAccount that
-// somebody has bound since.
+// remove deletes an object that is as the plan saw it.
 func remove(ctx context.Context, cluster Cluster, obj client.Object, c rollout.Change, how ...client.DeleteOption) error {
-	err := cluster.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, obj)
-	if err != nil {
+	if err := getAsSeen(ctx, cluster, obj, c); err != nil {
 		return client.IgnoreNotFound(err)
-	}
-	if _, bound := obj.GetAnnotations()[wire.AnnotationClusterID]; bound && c.Kind == "ServiceAccount" {
-		return stale("serviceaccounts", c)
 	}
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	return client.IgnoreNotFound(cluster.Delete(ctx, obj, append(how, client.Preconditions{UID: &uid, ResourceVersion: &version})...))
 }
 
-// getAsSeen reads an object; one that is not as the plan saw it is a conflict.
+// getAsSeen reads an object; one that is not as the plan saw it, or that it did not
+// see at all, is a conflict.
 func getAsSeen(ctx context.Context, c client.Client, obj client.Object, change rollout.Change) error {
 	if err := c.Get(ctx, client.ObjectKey{Namespace: change.Namespace, Name: change.Name}, obj); err != nil {
 		return err
 	}
-	if change.Seen != "" && obj.GetResourceVersion() != change.Seen {
+	if obj.GetResourceVersion() != change.Seen {
 		return stale(change.Kind, change)
 	}
 	return nil

@@ -34,17 +34,16 @@ type Driver struct {
 	Identity string
 	// Every is the pause between two looks; 0 means two seconds.
 	Every time.Duration
-	// Patient drivers go on when a rule refuses or an approval is missing: somebody
-	// may change that. The others end, with the decision.
-	Patient bool
 	// Report hears of each decision; nil hears nothing.
 	Report func(rollout.Decision)
 	// Log hears what went wrong and is tried again; nil hears nothing.
 	Log func(error)
+
+	stuck string // the last change, when it failed because the view was old
 }
 
-// Drive goes on until the run is done, or until somebody else has to do something
-// and the driver is not patient. It returns the last decision.
+// Drive goes on until the run is done, or until somebody else has to do something. It
+// returns the last decision.
 func (d *Driver) Drive(ctx context.Context) (rollout.Decision, error) {
 	lease, err := d.acquire(ctx)
 	if err != nil {
@@ -54,7 +53,7 @@ func (d *Driver) Drive(ctx context.Context) (rollout.Decision, error) {
 	defer release()
 	var last rollout.Decision
 	for {
-		decision, err := d.step(ctx)
+		decision, err := d.step(ctx, lease.valid)
 		switch {
 		case ctx.Err() != nil:
 			return last, context.Cause(ctx)
@@ -64,7 +63,7 @@ func (d *Driver) Drive(ctx context.Context) (rollout.Decision, error) {
 			d.log(err)
 		default:
 			last = decision
-			if d.ended(decision) {
+			if ended(decision) {
 				return last, nil
 			}
 		}
@@ -74,19 +73,18 @@ func (d *Driver) Drive(ctx context.Context) (rollout.Decision, error) {
 	}
 }
 
-// ended tells whether this driver has nothing more to do.
-func (d *Driver) ended(decision rollout.Decision) bool {
+// ended tells whether a driver has nothing more to do.
+func ended(decision rollout.Decision) bool {
 	switch decision.Phase {
-	case rollout.Done:
+	case rollout.Done, rollout.Refused, rollout.NeedsApproval, rollout.Paused:
 		return true
-	case rollout.Refused, rollout.NeedsApproval, rollout.Paused:
-		return !d.Patient
 	}
 	return false
 }
 
-// step is one look and what follows from it.
-func (d *Driver) step(ctx context.Context) (rollout.Decision, error) {
+// step is one look and what follows from it. Before each change it asks whether this
+// driver may still make one.
+func (d *Driver) step(ctx context.Context, may func() bool) (rollout.Decision, error) {
 	run := &v1alpha1.UpgradeRun{}
 	if err := d.Leader.Get(ctx, d.Run, run); err != nil {
 		return rollout.Decision{}, fmt.Errorf("cannot read UpgradeRun %q: %w", d.Run, err)
@@ -97,16 +95,45 @@ func (d *Driver) step(ctx context.Context) (rollout.Decision, error) {
 		return decision, silent(err)
 	}
 	for _, step := range decision.Act() {
-		if step.Grave && decide(d.observe(ctx, run), run).Digest != decision.Digest {
-			return decision, nil // the world has moved: what was decided is worth nothing
+		if step.Grave {
+			if confirmed, err := d.confirm(ctx, decision, step.ID); err != nil || !confirmed {
+				return decision, err // the world has moved: what was decided is worth nothing
+			}
 		}
 		for _, change := range step.Changes {
+			if !may() {
+				return decision, errLeaseLost
+			}
 			if err := d.act(ctx, run, change); err != nil {
-				return decision, silent(fmt.Errorf("cannot %s: %w", change, err))
+				return decision, d.again(change, fmt.Errorf("cannot %s: %w", change, err))
+			}
+			d.stuck = ""
+			if change.Alone {
+				break
 			}
 		}
 	}
 	return decision, nil
+}
+
+// confirm decides a step a second time, from a second reading of the clusters and of
+// the run, which somebody may have paused.
+func (d *Driver) confirm(ctx context.Context, decision rollout.Decision, step string) (bool, error) {
+	run := &v1alpha1.UpgradeRun{}
+	if err := d.Leader.Get(ctx, d.Run, run); err != nil {
+		return false, fmt.Errorf("cannot read UpgradeRun %q: %w", d.Run, err)
+	}
+	return decide(d.observe(ctx, run), run).Confirms(decision, step), nil
+}
+
+// again hides that a change was planned from an old view; when the next look plans
+// the same change and it fails in the same way, a person has to hear of it.
+func (d *Driver) again(change rollout.Change, err error) error {
+	if silent(err) != nil || d.stuck == change.String() {
+		return err
+	}
+	d.stuck = change.String()
+	return nil
 }
 
 // Look observes and decides, and changes nothing: what "plan" shows.
@@ -128,7 +155,7 @@ func silent(err error) error {
 
 // hopeless errors are not tried again: a person has to do something first.
 func hopeless(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)
+	return errors.Is(err, errLeaseLost) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)
 }
 
 func (d *Driver) every() time.Duration {

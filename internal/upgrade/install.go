@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strconv"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,10 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lockstep-dev/lockstep/api/fleet/v1alpha1"
 	wire "github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 
 	"github.com/lockstep-dev/lockstep/config"
 	"github.com/lockstep-dev/lockstep/internal/kube/apply"
+	"github.com/lockstep-dev/lockstep/internal/kube/evidence"
 	"github.com/lockstep-dev/lockstep/internal/kube/install"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout/migration"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
@@ -26,8 +29,10 @@ import (
 
 // manifests are those of this program for the wanted image. What somebody has
 // configured stays: the configuration file and the number of replicas.
-func manifests(ctx context.Context, c client.Client, role config.Role, namespace, image string) ([]*unstructured.Unstructured, error) {
-	options := config.Options{Namespace: namespace, Image: image}
+//
+// Replicas are those of a Deployment that is no more; 0 without one.
+func manifests(ctx context.Context, c client.Client, role config.Role, namespace, image string, replicas int32) ([]*unstructured.Unstructured, error) {
+	options := config.Options{Namespace: namespace, Image: image, Replicas: replicas}
 	kept, err := configured(ctx, c, role, namespace)
 	if err != nil {
 		return nil, err
@@ -86,7 +91,7 @@ func configured(ctx context.Context, c client.Client, role config.Role, namespac
 
 func deploymentIn(ctx context.Context, c client.Client, namespace string) (*appsv1.Deployment, error) {
 	found := &appsv1.Deployment{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: deploymentName}, found)
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: evidence.ControllerName}, found)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -94,8 +99,9 @@ func deploymentIn(ctx context.Context, c client.Client, namespace string) (*apps
 }
 
 // observeInstall asks the API server what applying the manifests would change.
-func (d *Driver) observeInstall(ctx context.Context, c Cluster, lane, namespace, image string) migration.Install {
-	i := migration.Install{Wanted: image != "", Image: image, Namespace: namespace, Deployment: deploymentName}
+func (d *Driver) observeInstall(ctx context.Context, c Cluster, run *v1alpha1.UpgradeRun, lane, namespace string) migration.Install {
+	image := run.Spec.Image
+	i := migration.Install{Wanted: image != "", Image: image, Namespace: namespace, Deployment: evidence.ControllerName}
 	if !i.Wanted {
 		return i
 	}
@@ -108,8 +114,9 @@ func (d *Driver) observeInstall(ctx context.Context, c Cluster, lane, namespace,
 		i.Seen = deployment.ResourceVersion
 		i.Present = imageOf(deployment)
 		i.Missing = missing(deployment)
+		i.Replicas, i.Ending = int(ptr.Deref(deployment.Spec.Replicas, 1)), deployment.DeletionTimestamp != nil
 	}
-	objects, err := manifests(ctx, c, roleOf(lane), namespace, image)
+	objects, err := manifests(ctx, c, roleOf(lane), namespace, image, replicasOf(run, lane))
 	if err != nil {
 		i.Differs = rule.Unreadable[[]string](err.Error())
 		return i
@@ -121,6 +128,16 @@ func (d *Driver) observeInstall(ctx context.Context, c Cluster, lane, namespace,
 	}
 	i.Differs = differs(ctx, c, objects)
 	return i
+}
+
+// replicasOf is how many replicas the controller of a lane had when its Deployment
+// had to be deleted; 0 when it never had to.
+func replicasOf(run *v1alpha1.UpgradeRun, lane string) int32 {
+	noted, err := strconv.ParseInt(journalOf(run)[migration.ReplicasOf(lane)].Value, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(noted)
 }
 
 func differs(ctx context.Context, c Cluster, objects []*unstructured.Unstructured) rule.Read[[]string] {

@@ -20,6 +20,9 @@ const (
 	// leaseDuration is for how long a driver that does not renew is waited for.
 	leaseDuration = 15 * time.Second
 	leaseRenewal  = 4 * time.Second
+	// leaseTrust is for how long a renewal lets this driver change things: one less
+	// than others wait for.
+	leaseTrust = leaseDuration - leaseRenewal
 )
 
 // errLeaseLost ends a driver that may not be the only one any more.
@@ -30,9 +33,23 @@ type lease struct {
 	client client.Client
 	key    client.ObjectKey
 	by     string
-	// until is when others may take it, in nanoseconds of Unix time.
-	until atomic.Int64
+	// sent is when the renewal that counts was sent.
+	sent atomic.Pointer[time.Time]
 }
+
+// valid tells whether nobody else can have taken the Lease by now: with what is left
+// of it for one request more. Two clocks have to say so, for the one stands still
+// while a machine sleeps, and the other may be set back.
+func (l *lease) valid() bool {
+	sent := l.sent.Load()
+	if sent == nil {
+		return false
+	}
+	return l.left() > 0 && time.Now().Round(0).Sub(sent.Round(0)) < leaseTrust
+}
+
+// left is for how long this driver may change things by the clock of the process.
+func (l *lease) left() time.Duration { return leaseTrust - time.Since(*l.sent.Load()) }
 
 // acquire takes the Lease, of nobody or of a driver that has stopped renewing it.
 // One that is being renewed is a refusal.
@@ -42,6 +59,7 @@ func (d *Driver) acquire(ctx context.Context) (*lease, error) {
 	for deadline := time.Now().Add(leaseDuration + time.Second); ; {
 		holder, mark, err := l.try(ctx, seen != "" && time.Now().After(deadline))
 		switch {
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && time.Now().Before(deadline): // slow
 		case err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
 			return nil, fmt.Errorf("cannot take the Lease %q: %w", l.key, err)
 		case err == nil && holder == "":
@@ -61,6 +79,8 @@ func (d *Driver) acquire(ctx context.Context) (*lease, error) {
 // try takes the Lease when it is free, this driver's own, or expired; else it says
 // who holds it, and a mark that changes with each renewal.
 func (l *lease) try(ctx context.Context, expired bool) (holder, mark string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, leaseRenewal) // an answer that comes late is worth nothing
+	defer cancel()
 	sent := time.Now()
 	found := &coordinationv1.Lease{}
 	err = l.client.Get(ctx, l.key, found)
@@ -87,7 +107,7 @@ func (l *lease) spec(now time.Time) coordinationv1.LeaseSpec {
 
 func (l *lease) wrote(sent time.Time, err error) error {
 	if err == nil {
-		l.until.Store(sent.Add(leaseDuration).UnixNano())
+		l.sent.Store(&sent)
 	}
 	return err
 }
@@ -95,21 +115,26 @@ func (l *lease) wrote(sent time.Time, err error) error {
 // hold renews the Lease until release is called. The context ends when it is lost.
 func (l *lease) hold(parent context.Context) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
+	lost := func() { cancel(errLeaseLost) }
+	// It ends by a timer of its own: a request that hangs must not keep it alive.
+	guard := time.AfterFunc(l.left(), lost)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for pause(ctx, leaseRenewal) == nil {
 			holder, _, err := l.try(ctx, false)
-			if err == nil && holder != "" || time.Now().UnixNano() > l.until.Load()-int64(leaseRenewal) {
-				cancel(errLeaseLost)
+			if err == nil && holder != "" || !l.valid() {
+				lost()
 			}
+			guard.Reset(l.left())
 		}
 	}()
 	return ctx, func() {
-		lost := errors.Is(context.Cause(ctx), errLeaseLost)
+		taken := errors.Is(context.Cause(ctx), errLeaseLost)
 		cancel(nil)
 		<-done
-		if !lost {
+		guard.Stop()
+		if !taken {
 			l.giveUp()
 		}
 	}

@@ -3,18 +3,13 @@ package upgrade
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -22,6 +17,7 @@ import (
 	wire "github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 
 	"github.com/lockstep-dev/lockstep/api/fleet/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/evidence"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout/migration"
@@ -35,7 +31,7 @@ type memberReader struct {
 	access v1alpha1.MemberAccess
 	leader preflight.Leader
 	tokens []corev1.Secret // of the common area
-	image  string
+	run    *v1alpha1.UpgradeRun
 }
 
 func (r memberReader) read(ctx context.Context, knownID string) (migration.Target, preflight.Member) {
@@ -46,6 +42,7 @@ func (r memberReader) read(ctx context.Context, knownID string) (migration.Targe
 	target := migration.Target{Context: r.access.Context, Namespace: namespace, Token: r.access.Token}
 	cluster, err := r.driver.Connect(r.access.Context)
 	if err != nil {
+		target.NoWay = err.Error()
 		return target, preflight.Member{ID: knownID, Cluster: preflight.Cluster{Unreachable: err.Error()}}
 	}
 	m := preflight.Member{ID: knownID, Cluster: observeCluster(ctx, cluster, namespace, "member")}
@@ -55,7 +52,7 @@ func (r memberReader) read(ctx context.Context, knownID string) (migration.Targe
 		return target, m
 	}
 	set := all[0]
-	m.ID = set.Spec.ClusterID
+	m.ID, target.SetVersion = set.Spec.ClusterID, set.ResourceVersion
 	named := ""
 	if len(set.Spec.Leaders) > 0 {
 		named = set.Spec.Leaders[0].Secret
@@ -81,15 +78,15 @@ func (r memberReader) read(ctx context.Context, knownID string) (migration.Targe
 	}
 	m.Credential = r.credential(ctx, named, inUse)
 	if c, ok := m.Credential.Get(); ok {
-		c.Directed = lastWrite(&set, "status")
+		c.Directed = evidence.LastChange(&set, "spec")
 		m.Credential = rule.Known(c)
 	}
 	deployment, err := deploymentIn(ctx, cluster, namespace)
 	target.Rolling = read("", err)
 	if deployment != nil && err == nil {
-		target.Rolling = rule.Known(rolling(deployment))
+		target.Rolling, target.DeploymentVersion = rule.Known(rolling(deployment)), deployment.ResourceVersion
 	}
-	target.Install = r.driver.observeInstall(ctx, cluster, r.access.Context, namespace, r.image)
+	target.Install = r.driver.observeInstall(ctx, cluster, r.run, r.access.Context, namespace)
 	return target, m
 }
 
@@ -116,8 +113,8 @@ func (r memberReader) credential(ctx context.Context, named string, secret *core
 		return rule.Known(preflight.Credential{Secret: named, Rejected: fmt.Sprintf("there is no Secret %q", named)})
 	}
 	token := bytes.TrimSpace(secret.Data[wire.TokenSecretTokenKey])
-	c := preflight.Credential{Secret: named, Written: lastWrite(secret, "")}
-	c.Namespace, c.Account = subject(token)
+	c := preflight.Credential{Secret: named, Written: evidence.LastChange(secret, "data")}
+	c.Namespace, c.Account = evidence.Subject(string(token))
 	why, err := r.rejected(ctx, token)
 	if err != nil {
 		return rule.Unreadable[preflight.Credential](err.Error())
@@ -148,59 +145,6 @@ func (r memberReader) rejected(ctx context.Context, token []byte) (string, error
 		return "the leader does not know it, or not any more", nil
 	}
 	return "", nil
-}
-
-// subject reads namespace and name of the ServiceAccount off a token, in either of
-// the two forms Kubernetes has signed. Nothing is verified.
-func subject(token []byte) (namespace, account string) {
-	parts := strings.Split(string(token), ".")
-	if len(parts) != 3 {
-		return "", ""
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return "", ""
-	}
-	var claims struct {
-		Subject string `json:"sub"` // system:serviceaccount:NAMESPACE:NAME
-	}
-	if json.Unmarshal(payload, &claims) != nil {
-		return "", ""
-	}
-	rest, ok := strings.CutPrefix(claims.Subject, "system:serviceaccount:")
-	if !ok {
-		return "", ""
-	}
-	namespace, account, _ = strings.Cut(rest, ":")
-	return namespace, account
-}
-
-// lastWrite is when an object was last changed by its own API server's clock,
-// other than in a subresource or in metadata of others.
-func lastWrite(obj metav1.Object, except string) time.Time {
-	last := obj.GetCreationTimestamp().Time
-	for _, f := range obj.GetManagedFields() {
-		relevant := f.Subresource == "" || f.Subresource != except
-		if relevant && f.Time != nil && f.Time.After(last) && touchesContent(f.FieldsV1) {
-			last = f.Time.Time
-		}
-	}
-	return last
-}
-
-// touchesContent tells managers of data or spec from those that only annotate:
-// our member keeps notes on its ClusterSet.
-func touchesContent(fields *metav1.FieldsV1) bool {
-	if fields == nil {
-		return false
-	}
-	var top map[string]json.RawMessage
-	if json.Unmarshal(fields.Raw, &top) != nil {
-		return true
-	}
-	_, spec := top["f:spec"]
-	_, data := top["f:data"]
-	return spec || data
 }
 
 func exported(ctx context.Context, c client.Client) rule.Read[[]preflight.Exported] {

@@ -2,23 +2,19 @@ package upgrade
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	wire "github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 
 	"github.com/lockstep-dev/lockstep/api/fleet/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/kube/evidence"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout/migration"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/admission"
@@ -35,15 +31,16 @@ func (d *Driver) observe(ctx context.Context, run *v1alpha1.UpgradeRun) migratio
 	o := migration.Observed{Set: target.Name, Journal: journalOf(run), Override: run.Spec.Policy.Override}
 	o.Evidence.CLI = rule.Known("") // that of upstream; none takes part
 	var tokens []corev1.Secret
-	o.Evidence.Leader, tokens = d.observeLeader(ctx)
+	o.Versions = map[string]string{}
+	o.Evidence.Leader, tokens = d.observeLeader(ctx, o.Versions)
 	o.Tokens, o.TokenSecrets = d.tokens(ctx, tokens, o.Evidence.Leader)
-	o.Leader = d.observeInstall(ctx, d.Leader, "", d.Run.Namespace, run.Spec.Image)
+	o.Leader = d.observeInstall(ctx, d.Leader, run, "", d.Run.Namespace)
 	o.Targets, o.Evidence.Members = make([]migration.Target, len(target.Members)), make([]preflight.Member, len(target.Members))
 	var all sync.WaitGroup
 	for i, access := range target.Members {
 		all.Go(func() {
 			known := o.Journal["id/"+access.Context].Value
-			r := memberReader{driver: d, access: access, leader: o.Evidence.Leader, tokens: tokens, image: run.Spec.Image}
+			r := memberReader{driver: d, access: access, leader: o.Evidence.Leader, tokens: tokens, run: run}
 			o.Targets[i], o.Evidence.Members[i] = r.read(ctx, known)
 		})
 	}
@@ -62,7 +59,9 @@ func read[T any](value T, err error) rule.Read[T] {
 	return rule.Known(value)
 }
 
-func (d *Driver) observeLeader(ctx context.Context) (preflight.Leader, []corev1.Secret) {
+// observeLeader reads the leader cluster; versions receives the resource versions of
+// what may be deleted there.
+func (d *Driver) observeLeader(ctx context.Context, versions map[string]string) (preflight.Leader, []corev1.Secret) {
 	c, namespace := d.Leader, client.InNamespace(d.Run.Namespace)
 	l := preflight.Leader{Namespace: d.Run.Namespace, Cluster: observeCluster(ctx, c, d.Run.Namespace, "leader")}
 	l.Now = leaderTime(ctx, c)
@@ -77,20 +76,24 @@ func (d *Driver) observeLeader(ctx context.Context) (preflight.Leader, []corev1.
 
 	var accounts corev1.ServiceAccountList
 	err = c.List(ctx, &accounts, namespace)
-	var found []admission.Account
+	var identities []admission.Account
 	for _, a := range accounts.Items {
-		found = append(found, admission.AccountOf(a.Name, a.Annotations))
+		versions["ServiceAccount/"+a.Name] = a.ResourceVersion
+		identities = append(identities, admission.AccountOf(a.Name, a.Annotations))
 	}
-	l.Accounts = read(found, err)
-	l.Grants = grants(ctx, c, d.Run.Namespace)
+	l.Accounts = read(identities, err)
+	found, err := evidence.Grants(ctx, c, d.Run.Namespace)
+	l.Grants = read(found, err)
+	for _, g := range found {
+		versions[g.Kind+"/"+g.Name] = g.Version
+	}
 
 	var secrets corev1.SecretList
 	err = c.List(ctx, &secrets, namespace)
 	var names []string
 	for _, s := range secrets.Items {
-		if s.Type == corev1.SecretTypeServiceAccountToken {
-			names = append(names, s.Name)
-		}
+		versions["Secret/"+s.Name] = s.ResourceVersion
+		names = append(names, s.Name)
 	}
 	l.Secrets = read(names, err)
 	return l, secrets.Items
@@ -102,48 +105,6 @@ func leaderTime(ctx context.Context, c client.Client) rule.Read[time.Time] {
 	review := &authenticationv1.SelfSubjectReview{}
 	err := c.Create(ctx, review)
 	return read(review.CreationTimestamp.Time, err)
-}
-
-// grants are the RoleBindings of the common area that let somebody write exports.
-func grants(ctx context.Context, c client.Client, namespace string) rule.Read[[]preflight.Grant] {
-	var roles rbacv1.RoleList
-	if err := c.List(ctx, &roles, client.InNamespace(namespace)); err != nil {
-		return rule.Unreadable[[]preflight.Grant](err.Error())
-	}
-	writers := sets.New[string]()
-	for _, r := range roles.Items {
-		if slices.ContainsFunc(r.Rules, writesExports) {
-			writers.Insert(r.Name)
-		}
-	}
-	var bindings rbacv1.RoleBindingList
-	if err := c.List(ctx, &bindings, client.InNamespace(namespace)); err != nil {
-		return rule.Unreadable[[]preflight.Grant](err.Error())
-	}
-	var found []preflight.Grant
-	for _, b := range bindings.Items {
-		g := preflight.Grant{
-			Kind: "RoleBinding", Name: b.Name, Subjects: b.Subjects,
-			MemberRole:    b.RoleRef.Kind == "Role" && b.RoleRef.Name == wire.MemberClusterRole,
-			WritesExports: b.RoleRef.Kind == "Role" && writers.Has(b.RoleRef.Name),
-		}
-		for i, s := range g.Subjects {
-			if s.Kind == rbacv1.ServiceAccountKind && s.Namespace == "" {
-				g.Subjects[i].Namespace = namespace
-			}
-		}
-		if g.MemberRole || g.WritesExports {
-			found = append(found, g)
-		}
-	}
-	return rule.Known(found)
-}
-
-func writesExports(r rbacv1.PolicyRule) bool {
-	has := func(list []string, any ...string) bool {
-		return slices.ContainsFunc(list, func(s string) bool { return s == "*" || slices.Contains(any, s) })
-	}
-	return has(r.APIGroups, wire.GroupVersion.Group) && has(r.Resources, "resourceexports") && has(r.Verbs, "create", "update", "patch", "delete")
 }
 
 // observeCluster reads what every role has: one place for leader and member.
@@ -174,54 +135,13 @@ func legacy(ctx context.Context, c client.Client, namespace string) rule.Read[pr
 	return read(preflight.Legacy{ClaimsServed: true, Claims: claims.Items}, err)
 }
 
-// deploymentName is that of every multi-cluster controller.
-const deploymentName = "antrea-mc-controller"
-
+// controllers are those in the Namespace of a role, whose they are by that.
 func controllers(ctx context.Context, c client.Client, namespace, role string) rule.Read[[]preflight.Controller] {
-	var deployments appsv1.DeploymentList
-	if err := c.List(ctx, &deployments, client.InNamespace(namespace), client.MatchingFields{"metadata.name": deploymentName}); err != nil {
-		return rule.Unreadable[[]preflight.Controller](err.Error())
+	found, err := evidence.Controllers(ctx, c, namespace)
+	for i := range found {
+		found[i].Role = role
 	}
-	var found []preflight.Controller
-	for _, deployment := range deployments.Items {
-		controller := preflight.Controller{Role: role, Namespace: namespace, Name: deployment.Name, Upstream: true}
-		if s := deployment.Spec.Selector; s != nil {
-			controller.Selector = s.MatchLabels
-		}
-		for _, container := range deployment.Spec.Template.Spec.Containers {
-			if len(container.Args) > 0 && container.Args[0] == "run" {
-				controller.Upstream = false
-			}
-			controller.Version = tagOf(container.Image)
-		}
-		var pods corev1.PodList
-		if err := c.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels(controller.Selector)); err != nil {
-			return rule.Unreadable[[]preflight.Controller](err.Error())
-		}
-		controller.Started = started(pods.Items)
-		found = append(found, controller)
-	}
-	return rule.Known(found)
-}
-
-func tagOf(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
-	return tag
-}
-
-// started is when each process of running Pods was; one that is being replaced
-// counts while it runs.
-func started(pods []corev1.Pod) []time.Time {
-	var times []time.Time
-	for _, pod := range pods {
-		for _, status := range pod.Status.ContainerStatuses {
-			if status.State.Running != nil {
-				times = append(times, status.State.Running.StartedAt.Time)
-			}
-		}
-	}
-	return times
+	return read(found, err)
 }
 
 // tokens picks, for each ServiceAccount, the token to be handed out.

@@ -41,11 +41,7 @@ func (d *Driver) report(ctx context.Context, run *v1alpha1.UpgradeRun, o migrati
 	wanted := run.DeepCopy()
 	Describe(wanted, decision)
 	remember(&wanted.Status, decision.Record(), metav1.NewTime(now))
-	for _, step := range decision.Act() {
-		for _, change := range step.Changes {
-			wanted.Status.History = append(wanted.Status.History, v1alpha1.HistoryEntry{At: metav1.NewTime(now), By: d.Identity, Step: step.ID, What: change.String()})
-		}
-	}
+	d.tell(&wanted.Status, decision, metav1.NewTime(now))
 	if over := len(wanted.Status.History) - historyKept; over > 0 {
 		wanted.Status.History = wanted.Status.History[over:]
 	}
@@ -63,6 +59,21 @@ func (d *Driver) report(ctx context.Context, run *v1alpha1.UpgradeRun, o migrati
 }
 
 const historyKept = 500
+
+// tell adds what is about to be changed to the history, unless that is what it ends
+// with already: a change that is tried again and again would push out all others.
+func (d *Driver) tell(status *v1alpha1.UpgradeRunStatus, decision rollout.Decision, now metav1.Time) {
+	var entries []v1alpha1.HistoryEntry
+	for _, step := range decision.Act() {
+		for _, change := range step.Changes {
+			entries = append(entries, v1alpha1.HistoryEntry{At: now, By: d.Identity, Step: step.ID, What: change.String()})
+		}
+	}
+	last := status.History[max(0, len(status.History)-len(entries)):]
+	if !slices.EqualFunc(last, entries, func(a, b v1alpha1.HistoryEntry) bool { return a.By == b.By && a.Step == b.Step && a.What == b.What }) {
+		status.History = append(status.History, entries...)
+	}
+}
 
 var phases = map[rollout.State]v1alpha1.UpgradePhase{
 	rollout.Ready: v1alpha1.PhaseRunning, rollout.Waiting: v1alpha1.PhaseWaiting, rollout.NeedsApproval: v1alpha1.PhaseNeedsApproval,

@@ -269,14 +269,24 @@ func chosen(n, of int) bool {
 	return os.Getenv("LOCKSTEP_CRASH") == "all" || n%max(1, of/3) == 0
 }
 
+// refusing is a network in which nobody answers.
+type refusing struct{}
+
+func (refusing) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("connection refused")
+}
+
 // A second driver is told who drives, and the first goes on.
 func TestTwoDriversExcludeEachOther(t *testing.T) {
 	s := newScene(t, "east")
 	s.begin(t)
 	c := clusterOf(t, s.leader.Config)
+	access := rest.CopyConfig(s.leader.Config)
+	access.Wrap(func(http.RoundTripper) http.RoundTripper { return refusing{} })
+	nowhere := clusterOf(t, access) // a member that is away, which is waited for
 	open := func(identity string) *upgrade.Driver {
 		return &upgrade.Driver{Run: client.ObjectKey{Namespace: area, Name: "crash"}, Leader: c, Identity: identity, Every: 50 * time.Millisecond,
-			Connect: func(string) (upgrade.Cluster, error) { return upgrade.Cluster{}, errors.New("connection refused") }, Patient: true}
+			Connect: func(string) (upgrade.Cluster, error) { return nowhere, nil }}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
