@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
 	"github.com/lockstep-dev/lockstep/internal/plan/spelling"
 )
@@ -95,6 +96,22 @@ func (a Access) unusable(err error) error {
 }
 
 var errNoContext = errors.New("the kubeconfig has no such context")
+
+// Known refuses a name that is no context of the kubeconfig, before it is written
+// anywhere.
+func (a Access) Known(wanted []string) error {
+	names, _, err := a.contexts()
+	if err != nil {
+		return err
+	}
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			attempted, next := missingContext(name, names)
+			return &exit.Error{Code: exit.Usage, Cause: fmt.Errorf("%s: %w", attempted, errNoContext), Next: next}
+		}
+	}
+	return nil
+}
 
 // missingContext is what to say and to do about a context that is not among the
 // names of the kubeconfig.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/lockstep-dev/lockstep/api/fleet/v1alpha1"
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout/migration"
 )
@@ -77,5 +78,32 @@ func TestAnApprovalIsOfWhatWasLookedAt(t *testing.T) {
 				t.Errorf("approved %q", got.Digest)
 			}
 		})
+	}
+}
+
+// A context that the kubeconfig has not is refused before a run with it is stored.
+func TestMembersAreContextsOfTheKubeconfig(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	config := `{"apiVersion":"v1","kind":"Config","contexts":[{"name":"east","context":{}},{"name":"hub","context":{}}]}`
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &shell{IOStreams: genericiooptions.NewTestIOStreamsDiscard()}
+	s.access.Kubeconfig = file
+	if err := s.access.Known((&wanted{members: []string{"east=my-token", "hub"}}).contexts()); err != nil {
+		t.Errorf("contexts that are there: %v", err)
+	}
+	err := s.access.Known((&wanted{members: []string{"east", "esat"}}).contexts())
+	if err == nil || exit.Code(err) != exit.Usage || !strings.Contains(exit.NewReport(err).Next, `did you mean "east"?`) {
+		t.Errorf("a typing error: %v", err)
+	}
+	var w wanted
+	command := &cobra.Command{}
+	w.bind(command.Flags())
+	if err := command.ParseFlags([]string{"--member-namespace", "elsewhere"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.into(&v1alpha1.UpgradeRunSpec{}, command.Flags()); exit.Code(err) != exit.Usage {
+		t.Errorf("a Namespace of no members: %v", err)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout/migration"
+	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
 	"github.com/lockstep-dev/lockstep/internal/upgrade"
 )
 
@@ -54,6 +55,9 @@ func (w *wanted) into(spec *v1alpha1.UpgradeRunSpec, flags *pflag.FlagSet) error
 				Next: "do what it asks for: lockstep explain " + id, Rule: id}
 		}
 	}
+	if flags.Changed("member-namespace") && !flags.Changed("members") {
+		return exit.Usagef("--member-namespace says where the controllers of --members are; give both")
+	}
 	if flags.Changed("members") {
 		spec.ClusterSet.Members = nil
 		for _, m := range w.members {
@@ -77,6 +81,16 @@ func (w *wanted) into(spec *v1alpha1.UpgradeRunSpec, flags *pflag.FlagSet) error
 		}
 	}
 	return nil
+}
+
+// contexts are the members that the flags name.
+func (w *wanted) contexts() []string {
+	var all []string
+	for _, m := range w.members {
+		name, _, _ := strings.Cut(m, "=")
+		all = append(all, name)
+	}
+	return all
 }
 
 func newPlan(s *shell) *cobra.Command {
@@ -141,7 +155,7 @@ func (s *shell) ended(ctx context.Context, driver *upgrade.Driver, decision roll
 	case errors.Is(err, context.DeadlineExceeded):
 		return &exit.Error{Code: exit.Waiting, Cause: fmt.Errorf("the run is not done in that time: %s", decision.Message()), Next: "repeat the command to go on"}
 	case errors.Is(err, context.Canceled):
-		return &exit.Error{Code: exit.Failed, Cause: errors.New("stopped; what was begun is finished"), Next: "repeat the command to go on"}
+		return &exit.Error{Code: exit.Failed, Cause: errors.New("stopped; a step may be half made"), Next: "repeat the command; it finishes what was begun"}
 	case err != nil:
 		return err
 	}
@@ -166,7 +180,7 @@ func refused(decision rollout.Decision) error {
 			continue
 		}
 		for _, f := range step.Findings {
-			if f.Severity.String() == "REFUSE" {
+			if f.Severity == rule.Refuse {
 				return &refusal.Refusal{What: fmt.Sprintf("cannot go on with step %q", step.ID), Why: f.Message, Next: f.Remedy, Rule: f.Rule}
 			}
 		}
@@ -197,6 +211,9 @@ func (s *shell) open(ctx context.Context, w *wanted, flags *pflag.FlagSet) (*upg
 		run.Spec.ClusterSet = &v1alpha1.ClusterSetTarget{Name: set}
 	}
 	if err := w.into(&run.Spec, flags); err != nil {
+		return nil, nil, err
+	}
+	if err := s.access.Known(w.contexts()); err != nil {
 		return nil, nil, err
 	}
 	driver := &upgrade.Driver{
