@@ -83,7 +83,13 @@ func observeLegacy(ctx context.Context, c client.Reader, opts MigrateLegacyOptio
 		}
 	}
 	var sets v1alpha2.ClusterSetList
-	if err := c.List(ctx, &sets); err != nil && !meta.IsNoMatchError(err) { // the plan refuses a CRD without v1alpha2
+	err = c.List(ctx, &sets)
+	switch unserved := meta.IsNoMatchError(err) || apierrors.IsNotFound(err); {
+	case unserved && seen.Storage == v1alpha2.GroupVersion.Version: // else the plan refuses
+		// Nobody may be told that nothing is stored as v1alpha1 who has not read what is.
+		return seen, nil, failed("cannot read the ClusterSets of this cluster", "repeat the command in a moment; should it stay so, install the CRDs of this release: lockstep mc deploy",
+			fmt.Errorf("CRD %q is there, and ClusterSets are not served as %s", clusterSetCRD, v1alpha2.GroupVersion.Version))
+	case err != nil && !unserved:
 		return seen, nil, err
 	}
 	var claims v1alpha2.ClusterClaimList
