@@ -98,6 +98,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 			again.RequeueAfter = min(again.RequeueAfter, r.LookAgain/10)
 		}
 		failures = append(failures, err, r.report(ctx, seen, view), r.tellLoss(ctx, seen, view), r.cleanUp(ctx, seen, view))
+	} else {
+		failures = append(failures, r.sayLoss(ctx, clusterset.LossSetting{}, func(v1alpha1.MemberLoss) []string { return nil }))
 	}
 	r.Meter.Roster(seen.members, receipts)
 	return apply.Result(again, errors.Join(failures...))

@@ -1,12 +1,20 @@
 package roster
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/kube/metrics"
+	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 )
 
@@ -35,5 +43,31 @@ func TestARefusedClusterSetKeepsItsConflicts(t *testing.T) {
 	seen.conflicts = nil
 	if news := clusterset.ConflictNews(refused, r.status(seen, r.judge(seen))); len(news) != 1 || news[0].Reason != clusterset.ReasonCIDROverlapResolved {
 		t.Errorf("that it is over is told as %+v", news)
+	}
+}
+
+// Nobody would ever take back what was said of lost members of a ClusterSet that is
+// gone. What somebody else made under that name stays.
+//
+// covers: WK-42
+func TestWithoutAClusterSetNobodyIsLost(t *testing.T) {
+	told := clusterset.TellLoss(nil, "area", clusterset.LossSetting{Policy: v1alpha1.LossWithdraw}, []string{"west"})
+	foreign := &v1alpha1.ResourceImport{ObjectMeta: told.ObjectMeta, Spec: v1alpha1.ResourceImportSpec{Kind: v1alpha1.KindServiceImport}}
+	for name, tc := range map[string]struct {
+		there client.Object
+		gone  bool
+	}{"ours": {told, true}, "somebody else's": {foreign, false}} {
+		t.Run(name, func(t *testing.T) {
+			c := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(tc.there).Build()
+			r := &Reconciler{Client: c, Uncached: c, Namespace: "area", Now: time.Now, Meter: &metrics.Leader{},
+				Conflicts: func(context.Context, string) (map[string]string, error) { return nil, nil }}
+			if _, err := r.Reconcile(t.Context(), ctrl.Request{}); err != nil {
+				t.Fatal(err)
+			}
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(tc.there), &v1alpha1.ResourceImport{})
+			if apierrors.IsNotFound(err) != tc.gone {
+				t.Errorf("gone: %v, want %v (%v)", apierrors.IsNotFound(err), tc.gone, err)
+			}
+		})
 	}
 }

@@ -23,11 +23,19 @@ func lossChanged() predicate.Predicate {
 }
 
 // tellLoss tells the members who is lost, in one object that all of them watch.
-// While the ClusterSet is refused, what was said stands.
+// While the ClusterSet is refused, what was said stands; without one nobody is lost.
 func (r *Reconciler) tellLoss(ctx context.Context, seen observed, view view) error {
 	if seen.problem != nil {
 		return nil
 	}
+	setting, _ := clusterset.ReadLossSetting(seen.set.Annotations)
+	return r.sayLoss(ctx, setting, func(told v1alpha1.MemberLoss) []string {
+		return clusterset.LostMembers(view.status, view.silences, told, setting.After, r.Now())
+	})
+}
+
+// sayLoss says who is lost now, of whom it depends on who was before.
+func (r *Reconciler) sayLoss(ctx context.Context, setting clusterset.LossSetting, who func(told v1alpha1.MemberLoss) []string) error {
 	current := &v1alpha1.ResourceImport{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: v1alpha1.MemberLossImport}, current)
 	switch {
@@ -36,8 +44,7 @@ func (r *Reconciler) tellLoss(ctx context.Context, seen observed, view view) err
 	case err != nil:
 		return err
 	}
-	setting, _ := clusterset.ReadLossSetting(seen.set.Annotations)
-	lost := clusterset.LostMembers(view.status, view.silences, clusterset.ReadLoss(current), setting.After, r.Now())
+	lost := who(clusterset.ReadLoss(current))
 	outcome, err := apply.Change(ctx, r.Client, current, clusterset.TellLoss(current, r.Namespace, setting, lost))
 	if err == nil && outcome != apply.Unchanged {
 		log.FromContext(ctx).Info("Members told who is lost", "clusters", lost, "policy", setting.Policy)
