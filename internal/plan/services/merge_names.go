@@ -19,9 +19,22 @@ func (o MergeObserved) settleNames() (MergeObserved, names) {
 	var n names
 	usual, aside := identity.ServiceImportName(o.Tuple), identity.ServiceImportAside(o.Tuple)
 	o.Import, n.serviceName = o.stands(v1alpha1.KindServiceImport, o.Import, o.ImportAside, usual, aside, &n)
+	away := n.serviceName == aside
 	usual, aside = identity.EndpointsImportName(o.Tuple), identity.EndpointsImportAside(o.Tuple)
+	if away && o.putAside() {
+		o.EndpointsImport, n.endpointsName = o.EndpointsImportAside, aside
+		return o, n
+	}
 	o.EndpointsImport, n.endpointsName = o.stands(v1alpha1.KindEndpoints, o.EndpointsImport, o.EndpointsImportAside, usual, aside, &n)
 	return o, n
+}
+
+// putAside tells whether endpoints, whose Service stands aside, are to do so too. They
+// do not take the name of those of the Service that does not, whoever is merged
+// first.
+func (o MergeObserved) putAside() bool {
+	mine := func(ri *v1alpha1.ResourceImport) bool { return ri != nil && o.matches(ri, v1alpha1.KindEndpoints) }
+	return !mine(o.EndpointsImport) && (o.EndpointsImportAside == nil || mine(o.EndpointsImportAside))
 }
 
 // stands finds the import of a kind. It stays where it is, also when its usual

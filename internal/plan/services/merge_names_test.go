@@ -132,3 +132,36 @@ func TestWK_6_OfTwoImportsOneStays(t *testing.T) {
 	a.reconcile(t, meeting[1])
 	equal(t, "names", a.of(meeting[1]), []string{twin.Name})
 }
+
+// A Service that stands aside leaves the name of the endpoints to the one that does
+// not, whoever is merged first after an upstream member has come.
+func TestWK_6_EndpointsStandAsideWithTheirService(t *testing.T) {
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		a := &commonArea{imports: map[string]*v1alpha1.ResourceImport{}, exported: map[services.Tuple]bool{meeting[0]: true, meeting[1]: true}}
+		a.reconcile(t, meeting[0])
+		a.reconcile(t, meeting[1])
+		a.wire = true
+		ends := map[string]*v1alpha1.ResourceImport{}
+		for _, round := range [][]int{order, order} {
+			for _, i := range round {
+				tuple := meeting[i]
+				o := a.observed(tuple)
+				o.EndpointsImport, o.EndpointsImportAside = ends[identity.EndpointsImportName(tuple)], ends[identity.EndpointsImportAside(tuple)]
+				re := endpointsOf("east", "http:80", "10.0.0.1")
+				re.Name = identity.EndpointsExportName("east", tuple)
+				re.Spec.Namespace, re.Spec.Name = tuple.Namespace, tuple.Name
+				o.Endpoints = []*v1alpha1.ResourceExport{re}
+				if d := services.Merge(o).EndpointsImport.Desired; d != nil {
+					ends[d.Name] = d
+				}
+			}
+		}
+		for name, tuple := range map[string]services.Tuple{
+			identity.EndpointsImportName(meeting[0]): meeting[0], identity.EndpointsImportAside(meeting[1]): meeting[1],
+		} {
+			if ri := ends[name]; ri == nil || ri.Spec.Namespace != tuple.Namespace || ri.Spec.Name != tuple.Name {
+				t.Errorf("merged in order %v, %q is not that of %s: %v", order, name, tuple, ends)
+			}
+		}
+	}
+}
