@@ -68,9 +68,9 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 // unknown names the id that was probably meant.
 func unknown(id string) error {
 	if near := catalogue.Nearest(id); near != "" {
-		return exit.Usagef("nothing is called %q; did you mean %q?", id, near)
+		return &exit.Error{Code: exit.Usage, Cause: fmt.Errorf("nothing is called %q", id), Next: fmt.Sprintf("did you mean %q?", near)}
 	}
-	return exit.Usagef("nothing is called %q; lockstep explain lists what there is", id)
+	return &exit.Error{Code: exit.Usage, Cause: fmt.Errorf("nothing is called %q", id), Next: "lockstep explain lists what there is"}
 }
 
 // completeIDs offers each id with what it means, letter case aside.

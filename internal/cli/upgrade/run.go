@@ -66,6 +66,9 @@ func (w *wanted) into(spec *v1alpha1.UpgradeRunSpec, flags *pflag.FlagSet) error
 			change()
 		}
 	}
+	if w.atOnce < 0 {
+		return exit.Usagef("--max-concurrent %d is negative; 0 means 1", w.atOnce)
+	}
 	set("image", func() { spec.Image = w.image })
 	set("canary", func() { spec.Policy.Canary = w.canary })
 	set("max-concurrent", func() { spec.Policy.MaxConcurrent = w.atOnce })
