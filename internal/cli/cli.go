@@ -53,7 +53,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string, streams ge
 	if err == nil {
 		return exit.Done
 	}
-	err = explain(ctx, command, *began, err)
+	err = finish(ctx, command, *began, err)
 	if wantsJSON(args) {
 		exit.PrintJSON(streams.ErrOut, err)
 	} else {
@@ -62,9 +62,9 @@ func execute(ctx context.Context, root *cobra.Command, args []string, streams ge
 	return exit.Code(err)
 }
 
-// explain gives an error what is the same for all commands: the code of wrong use
+// finish gives an error what is the same for all commands: the code of wrong use
 // where a call was not understood, and plain words where the user ended it.
-func explain(ctx context.Context, command *cobra.Command, began bool, err error) error {
+func finish(ctx context.Context, command *cobra.Command, began bool, err error) error {
 	var told *exit.Error
 	switch {
 	case errors.As(err, &told), refusal.In(err) != nil:
