@@ -33,7 +33,7 @@ No root, Docker or cluster is needed. Everything is removed at the end, unless
 		ValidArgs: []string{"share", "all"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] != "share" && args[0] != "all" {
-				return &exit.Error{Code: exit.Usage, Cause: fmt.Errorf("there is no chapter %q", args[0]), Next: "the chapters are: share"}
+				return exit.Usagef("there is no chapter %q; the chapters are: share", args[0])
 			}
 			if o.output != "" && o.output != "json" {
 				return exit.Usagef("output format %q does not exist; the demo knows json", o.output)

@@ -39,7 +39,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		Short:             "Say what a rule, a condition or a reason means",
 		Long:              long,
 		Example:           example,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              atMostOne,
 		ValidArgsFunction: completeIDs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if output == "" || slices.Contains(formats, output) {
@@ -63,6 +63,13 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		return formats, cobra.ShellCompDirectiveNoFileComp
 	})
 	return command
+}
+
+func atMostOne(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return exit.Usagef("one ID at a time is explained: %q is too many", args[1])
+	}
+	return nil
 }
 
 // unknown names the id that was probably meant.

@@ -66,9 +66,6 @@ func (w *wanted) into(spec *v1alpha1.UpgradeRunSpec, flags *pflag.FlagSet) error
 			change()
 		}
 	}
-	if w.atOnce < 0 {
-		return exit.Usagef("--max-concurrent %d is negative; 0 means 1", w.atOnce)
-	}
 	set("image", func() { spec.Image = w.image })
 	set("canary", func() { spec.Policy.Canary = w.canary })
 	set("max-concurrent", func() { spec.Policy.MaxConcurrent = w.atOnce })
@@ -180,6 +177,9 @@ func refused(decision rollout.Decision) error {
 // open finds the ClusterSet and the run, as flags want it to be. Nothing is
 // written.
 func (s *shell) open(ctx context.Context, w *wanted, flags *pflag.FlagSet) (*upgrade.Driver, *v1alpha1.UpgradeRun, error) {
+	if w.atOnce < 0 {
+		return nil, nil, exit.Usagef("--max-concurrent %d is negative; 0 means 1", w.atOnce)
+	}
 	leader, err := s.connect(ctx, s.access.Context)
 	if err != nil {
 		return nil, nil, err

@@ -117,8 +117,11 @@ should it be something else when its turn comes, another approval is asked for.`
 
 // oneStep demands the name of one step.
 func oneStep(_ *cobra.Command, args []string) error {
-	if len(args) != 1 || args[0] == "" {
-		return exit.Usagef("name one STEP; lockstep upgrade clusterset status lists them")
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return exit.Usagef("name the STEP; lockstep upgrade clusterset status lists them")
+	case len(args) > 1:
+		return exit.Usagef("one STEP at a time is approved: %q is too many", args[1])
 	}
 	return nil
 }
