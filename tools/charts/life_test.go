@@ -102,7 +102,8 @@ func step(t *testing.T, name string, do func(*testing.T)) {
 }
 
 func start(t *testing.T) *world {
-	program := compile(t)
+	var program string
+	step(t, "compile", func(t *testing.T) { program = compile(t) })
 	l := labtest.Start(t, labtest.Options{
 		Clusters: []string{"leader", "east"},
 		// The release after this one is the same program under another name: what is
@@ -205,7 +206,7 @@ func (w *world) upgrade(t *testing.T) {
 		"admission": map[string]any{"enabled": true},
 	}
 	for _, c := range w.members() {
-		w.helm[c.Name].upgrade(t, charts.CRDs, home, nil, nextVersion, changedCRD)
+		w.helm[c.Name].upgrade(t, charts.CRDs, home, nil, c == w.east, nextVersion, changedCRD)
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := w.raw(t, c).Get(t.Context(), client.ObjectKey{Name: "serviceexports.multicluster.x-k8s.io"}, crd); err != nil {
 			t.Fatal(err)
@@ -214,10 +215,10 @@ func (w *world) upgrade(t *testing.T) {
 			t.Errorf("%s: the upgrade did not reach the kinds: %v", c.Name, crd.Annotations)
 		}
 	}
-	w.helm["leader"].upgrade(t, charts.Leader, area, values, nextVersion)
+	w.helm["leader"].upgrade(t, charts.Leader, area, values, false, nextVersion)
 	w.runsNext(t, w.leader, area)
 	for _, c := range w.members() {
-		w.helm[c.Name].upgrade(t, charts.Member, home, values, nextVersion)
+		w.helm[c.Name].upgrade(t, charts.Member, home, values, true, nextVersion)
 		w.runsNext(t, c, home)
 	}
 }
