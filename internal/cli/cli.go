@@ -7,6 +7,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -18,6 +20,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
+	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 )
 
 // Run runs one command line, whose first word is the name the program was called
@@ -46,15 +49,11 @@ func execute(ctx context.Context, root *cobra.Command, args []string, streams ge
 	root.SetArgs(args)
 	began := wrapBodies(root)
 
-	err := root.ExecuteContext(ctx)
-	switch {
-	case err == nil:
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
 		return exit.Done
-	case !*began && exit.Code(err) == exit.Failed:
-		// Flags, arguments and names of commands are checked before the body of
-		// a command begins. What fails there is a mistake in the call.
-		err = &exit.Error{Code: exit.Usage, Cause: err}
 	}
+	err = finish(ctx, command, *began, err)
 	if wantsJSON(args) {
 		exit.PrintJSON(streams.ErrOut, err)
 	} else {
@@ -62,6 +61,30 @@ func execute(ctx context.Context, root *cobra.Command, args []string, streams ge
 	}
 	return exit.Code(err)
 }
+
+// finish gives an error what is the same for all commands: the code of wrong use
+// where a call was not understood, and plain words where the user ended it.
+func finish(ctx context.Context, command *cobra.Command, began bool, err error) error {
+	var told *exit.Error
+	switch {
+	case errors.As(err, &told), refusal.In(err) != nil:
+		return err
+	case !began:
+		// Flags, arguments and names of commands are checked before the body of
+		// a command begins. What fails there is a mistake in the call.
+		return &exit.Error{Code: exit.Usage, Cause: err, Next: fmt.Sprintf("see %s --help", command.CommandPath())}
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		// Whoever has begun to write has said itself what is left.
+		if err == context.Canceled { //nolint:errorlint // it alone says nothing more
+			err = errInterrupted
+		}
+		return &exit.Error{Code: exit.Failed, Cause: err, Next: "repeat the command"}
+	default:
+		return err
+	}
+}
+
+var errInterrupted = errors.New("interrupted")
 
 // wrapBodies makes the result true once the body of any command has begun, and
 // silences the libraries where nobody reads a log.

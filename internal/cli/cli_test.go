@@ -84,10 +84,10 @@ func TestExitCodesAndMessages(t *testing.T) {
 			nil, []string{"version", "-x"}, exit.Usage, "error: unknown shorthand flag: 'x' in -x; see lockstep version --help\n",
 		},
 		"an argument too many": {
-			nil, []string{"version", "please"}, exit.Usage, "error: unknown command \"please\" for \"lockstep version\"\n",
+			nil, []string{"version", "please"}, exit.Usage, "error: unknown command \"please\" for \"lockstep version\"; see lockstep version --help\n",
 		},
 		"a required flag is missing": {
-			failing(nil), []string{"fail"}, exit.Usage, "error: required flag(s) \"needed\" not set\n",
+			failing(nil), []string{"fail"}, exit.Usage, "error: required flag(s) \"needed\" not set; see lockstep fail --help\n",
 		},
 		"a format that does not exist": {
 			nil, []string{"version", "-o", "xml"}, exit.Usage, "error: unknown output format \"xml\"; known are json and yaml\n",

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -79,6 +81,8 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 
 	refuseUnknownCommands(root)
+	refuseUnknownHelp(root)
+	refuseNegativeTimes(root)
 	root.SetFlagErrorFunc(explainFlag) // all commands below inherit it
 	return root
 }
@@ -101,6 +105,50 @@ func explainFlag(command *cobra.Command, err error) error {
 		next = fmt.Sprintf("did you mean --%s?", near)
 	}
 	return &exit.Error{Code: exit.Usage, Cause: err, Next: next}
+}
+
+// refuseUnknownHelp makes help of something that is not there wrong use. cobra would
+// print the help of the root and report success.
+func refuseUnknownHelp(root *cobra.Command) {
+	for _, help := range root.Commands() {
+		if help.Name() != "help" {
+			continue
+		}
+		help.Run = nil
+		help.RunE = func(_ *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return exit.Usagef("there is no command %q to help with; see %s --help", strings.Join(args, " "), root.Name())
+			}
+			found.InitDefaultHelpFlag() // or its help would not list the flag
+			return found.Help()
+		}
+	}
+}
+
+// refuseNegativeTimes makes each flag that says how long something may take refuse
+// a time that is negative: it would pass before anything is done, and read as a
+// failure of the cluster. A hidden flag may shift a clock back.
+func refuseNegativeTimes(command *cobra.Command) {
+	wrap := func(flag *pflag.Flag) {
+		if flag.Value.Type() == "duration" && !flag.Hidden {
+			flag.Value = notNegative{flag.Value}
+		}
+	}
+	command.LocalNonPersistentFlags().VisitAll(wrap)
+	for _, child := range command.Commands() {
+		refuseNegativeTimes(child)
+	}
+}
+
+// notNegative is the value of a flag that is a duration.
+type notNegative struct{ pflag.Value }
+
+func (n notNegative) Set(text string) error {
+	if d, err := time.ParseDuration(text); err == nil && d < 0 {
+		return errors.New("it is negative")
+	}
+	return n.Value.Set(text)
 }
 
 // refuseUnknownCommands makes each command that only holds others refuse an

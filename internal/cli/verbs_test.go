@@ -117,6 +117,11 @@ func TestEveryVerbRefusesWrongUse(t *testing.T) {
 			t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")) // nothing here gets as far as a cluster
 			mustFail(t, exit.Usage, "--no-such-flag", v.line(name, "", "--no-such-flag"))
 			mustFail(t, exit.Usage, "surplus", v.line(name, "", "surplus", "surplus"))
+			for _, removed := range []string{"server", "timeout", "verbose"} { // of antctl: docs/cli.md says why
+				if command.Flags().Lookup(removed) == nil {
+					mustFail(t, exit.Usage, "--"+removed, v.line(name, "", "--"+removed+"=1s"))
+				}
+			}
 			if len(v.args) > 0 {
 				mustFail(t, exit.Usage, "NAME", verb{nil, v.needs}.line(name, ""))
 				mustFail(t, exit.Usage, "NAME", verb{[]string{""}, v.needs}.line(name, ""))

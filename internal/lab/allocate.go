@@ -18,8 +18,8 @@ const maxClusters = 15
 // the first cluster, as kubeadm has it, 10.97.0.0/16 for the second, …
 const firstServiceOctet = 96
 
-// validateNames reports all problems with the names of clusters together.
-func validateNames(names []string) error {
+// CheckNames reports all problems with the names of clusters together.
+func CheckNames(names []string) error {
 	var problems []error
 	if len(names) == 0 {
 		problems = append(problems, errors.New("a lab needs at least one cluster"))
@@ -28,11 +28,13 @@ func validateNames(names []string) error {
 		problems = append(problems, fmt.Errorf("%d clusters are more than the %d that fit in one lab", len(names), maxClusters))
 	}
 	for i, name := range names {
-		for _, problem := range validation.IsDNS1123Label(name) {
-			problems = append(problems, fmt.Errorf("cluster name %q: %s", name, problem))
-		}
-		if slices.Contains(names[:i], name) {
+		switch {
+		case name == "":
+			problems = append(problems, errors.New("the name of a cluster is empty"))
+		case slices.Contains(names[:i], name):
 			problems = append(problems, fmt.Errorf("cluster name %q is given twice", name))
+		case len(validation.IsDNS1123Label(name)) > 0:
+			problems = append(problems, fmt.Errorf("cluster name %q is not made of at most 63 of the letters a to z, digits and inner hyphens", name))
 		}
 	}
 	return errors.Join(problems...)

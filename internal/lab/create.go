@@ -43,7 +43,7 @@ func create(o Options) (*Spec, *claim, error) {
 	if runtime.GOOS != "linux" {
 		return nil, nil, fmt.Errorf("cannot create a lab on %s: it needs the loopback addresses 127.0.0.0/8 and the /proc files of Linux; run it in a virtual machine", runtime.GOOS)
 	}
-	if err := validateNames(o.Clusters); err != nil {
+	if err := CheckNames(o.Clusters); err != nil {
 		return nil, nil, fmt.Errorf("cannot create a lab: %w", err)
 	}
 	dir, err := makeDir(o.Dir)

@@ -15,6 +15,7 @@ import (
 	"path"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lockstep-dev/lockstep/config"
@@ -93,7 +94,7 @@ func roleChart(files map[string][]byte, chart string, role config.Role) error {
 	}
 	files[path.Join(chart, configPath)] = []byte(text)
 
-	objects, err := config.Render(role, config.Options{Namespace: markNamespace, Image: markImage})
+	objects, err := config.Render(role, config.Options{Namespace: markNamespace, Image: markImage, Admission: true})
 	if err != nil {
 		return err
 	}
@@ -105,6 +106,9 @@ func roleChart(files map[string][]byte, chart string, role config.Role) error {
 		name := strings.ToLower(obj.GetKind()) + "-" + strings.TrimSuffix(obj.GetName(), "-"+markNamespace) + ".yaml"
 		if files[path.Join(chart, "templates", name)], err = template(obj); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
+		}
+		if obj.GroupVersionKind().Group == admissionregistrationv1.GroupName {
+			files[path.Join(chart, "templates", name)] = onlyWith(".Values.admission.enabled", files[path.Join(chart, "templates", name)])
 		}
 	}
 	return nil

@@ -64,10 +64,12 @@ func (h helmer) install(t *testing.T, name, namespace string, values map[string]
 }
 
 // upgrade is helm upgrade NAME charts/NAME -n NAMESPACE --wait, with a chart that
-// changed.
-func (h helmer) upgrade(t *testing.T, name, namespace string, values map[string]any, changes ...func(*chart.Chart)) {
+// changed; with --force-conflicts where the objects have a second owner, because they
+// were taken over.
+func (h helmer) upgrade(t *testing.T, name, namespace string, values map[string]any, taken bool, changes ...func(*chart.Chart)) {
 	t.Helper()
 	run := action.NewUpgrade(h.configuration(t, namespace))
+	run.ForceConflicts = taken
 	run.Namespace, run.WaitStrategy, run.Timeout = namespace, helmkube.StatusWatcherStrategy, patience
 	if _, err := run.RunWithContext(t.Context(), name, load(t, name, changes...), values); err != nil {
 		t.Fatalf("helm upgrade %s -n %s: %v", name, namespace, err)

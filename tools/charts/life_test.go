@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
@@ -31,18 +32,21 @@ const (
 	set  = "fleet"
 )
 
-// world is a leader that is a member as well, and another member, all of it
-// installed by Helm.
+// world is a leader that is a member as well, and another member.
 type world struct {
 	lab          *lab.Lab
 	leader, east *fleet.Controller // the member controllers
 	helm         map[string]helmer
 }
 
-// Installed, upgraded with exports in place, taken down again: no import loses a
-// ready endpoint on the way (UPG-3), the leader goes first (UPG-2), one cluster
-// holds both roles (WK-27 by another road), and at the end nothing is left but
-// what docs/install.md lists.
+// Installed by Helm, lockstep and kubectl, handed to Helm as it runs, upgraded with
+// exports in place, given back in part, taken down again: no import loses a ready
+// endpoint on the way (UPG-3), the leader goes first (UPG-2), one cluster holds both
+// roles (WK-27 by another road), and at the end nothing is left but what
+// docs/install.md lists.
+//
+// It is one story in one lab, because starting the control planes and waiting for
+// Helm is most of what it takes.
 func TestLifeOfAnInstallation(t *testing.T) {
 	w := start(t)
 	before := map[string][]string{}
@@ -50,25 +54,33 @@ func TestLifeOfAnInstallation(t *testing.T) {
 		before[c.Name] = inventory(t, c.Config)
 	}
 
-	w.install(t)
-	w.join(t)
+	step(t, "install", w.install)
+	step(t, "join", w.join)
 	w.share(t, "cart", "10.1.0.1", "10.1.0.2")
 	seen := w.leader.Watch(t, "shop", "cart")
-
-	w.upgrade(t)
-	w.share(t, "pay", "10.1.0.3")
-	if err := seen.Check(); err != nil {
-		t.Errorf("after the upgrade: %v", err)
+	undisturbed := func(by string) {
+		if err := seen.Check(); err != nil {
+			t.Errorf("after %s: %v", by, err)
+		}
 	}
 
-	w.uninstallKinds(t)
+	step(t, "take over", w.takeOver)
+	undisturbed("Helm took over")
+	step(t, "upgrade", w.upgrade)
+	w.share(t, "pay", "10.1.0.3")
+	undisturbed("the upgrade")
+	step(t, "give back", w.giveBack)
+	w.share(t, "mail", "10.1.0.4")
+	undisturbed("lockstep took over")
+
+	step(t, "uninstall the kinds", w.uninstallKinds)
 	if err := w.east.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "cart"}, &mcsv1beta1.ServiceExport{}); err != nil {
 		t.Errorf("uninstalling the kinds took a user's ServiceExport along: %v", err)
 	}
 	seen.Verdict(t)
 
-	w.leave(t)
-	w.uninstall(t)
+	step(t, "leave", w.leave)
+	step(t, "uninstall", w.uninstall)
 	for _, c := range w.members() {
 		want := leftovers(t, c.Name == "leader")
 		fleet.Eventually(t, "only what is documented is left in "+c.Name, func() error {
@@ -80,8 +92,18 @@ func TestLifeOfAnInstallation(t *testing.T) {
 	}
 }
 
+// step tells how long a chapter of the story took: where the time goes is in the
+// output of go test -v.
+func step(t *testing.T, name string, do func(*testing.T)) {
+	t.Helper()
+	begin := time.Now()
+	do(t)
+	t.Logf("%s: %s", name, time.Since(begin).Round(time.Millisecond))
+}
+
 func start(t *testing.T) *world {
-	program := compile(t)
+	var program string
+	step(t, "compile", func(t *testing.T) { program = compile(t) })
 	l := labtest.Start(t, labtest.Options{
 		Clusters: []string{"leader", "east"},
 		// The release after this one is the same program under another name: what is
@@ -132,15 +154,14 @@ func (w *world) each(t *testing.T, do func(*fleet.Controller) error) {
 	}
 }
 
+// install is each of the three ways once: the leader by Helm, its member by kubectl,
+// and east by lockstep.
 func (w *world) install(t *testing.T) {
 	t.Helper()
-	for _, c := range w.members() {
-		w.helm[c.Name].install(t, charts.CRDs, home, nil)
-	}
+	w.helm["leader"].install(t, charts.CRDs, home, nil)
 	w.helm["leader"].install(t, charts.Leader, area, nil)
-	for _, c := range w.members() {
-		w.helm[c.Name].install(t, charts.Member, home, nil)
-	}
+	w.applyMember(t, w.leader)
+	w.deploy(t, w.east, config.Member, home)
 }
 
 func (w *world) join(t *testing.T) {
@@ -182,9 +203,10 @@ func (w *world) upgrade(t *testing.T) {
 	values := map[string]any{
 		"image": map[string]any{"repository": "lockstep-next"}, "logLevel": "debug",
 		"resources": map[string]any{"limits": map[string]any{"memory": "1Gi"}},
+		"admission": map[string]any{"enabled": true},
 	}
 	for _, c := range w.members() {
-		w.helm[c.Name].upgrade(t, charts.CRDs, home, nil, nextVersion, changedCRD)
+		w.helm[c.Name].upgrade(t, charts.CRDs, home, nil, c == w.east, nextVersion, changedCRD)
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := w.raw(t, c).Get(t.Context(), client.ObjectKey{Name: "serviceexports.multicluster.x-k8s.io"}, crd); err != nil {
 			t.Fatal(err)
@@ -193,10 +215,10 @@ func (w *world) upgrade(t *testing.T) {
 			t.Errorf("%s: the upgrade did not reach the kinds: %v", c.Name, crd.Annotations)
 		}
 	}
-	w.helm["leader"].upgrade(t, charts.Leader, area, values, nextVersion)
+	w.helm["leader"].upgrade(t, charts.Leader, area, values, false, nextVersion)
 	w.runsNext(t, w.leader, area)
 	for _, c := range w.members() {
-		w.helm[c.Name].upgrade(t, charts.Member, home, values, nextVersion)
+		w.helm[c.Name].upgrade(t, charts.Member, home, values, true, nextVersion)
 		w.runsNext(t, c, home)
 	}
 }
@@ -243,7 +265,7 @@ func (w *world) uninstallKinds(t *testing.T) {
 
 func (w *world) leave(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"cart", "pay"} {
+	for _, name := range []string{"cart", "pay", "mail"} {
 		w.east.Unexport(t, "shop", name)
 		w.leader.AwaitNoImport(t, "shop", name)
 	}
@@ -259,19 +281,18 @@ func (w *world) leave(t *testing.T) {
 
 func (w *world) uninstall(t *testing.T) {
 	t.Helper()
-	for _, c := range w.members() {
-		w.helm[c.Name].uninstall(t, charts.Member, home)
-	}
-	w.helm["leader"].uninstall(t, charts.Leader, area)
+	w.helm["east"].uninstall(t, charts.Member, home)
+	w.undeploy(t, w.leader, config.Member, home)
+	w.undeploy(t, w.leader, config.Leader, area)
 }
 
-// leftovers are what docs/install.md says to remain: the kinds, the Lease of
-// each role, and the Namespace of the common area.
+// leftovers are what docs/install.md says to remain: the kinds, the Namespace of the
+// common area, and the Lease of a controller that Helm took out.
 func leftovers(t *testing.T, leads bool) []string {
 	t.Helper()
 	left := []string{"leases.coordination.k8s.io " + home + "/lockstep-member"}
 	if leads {
-		left = append(left, "leases.coordination.k8s.io "+area+"/lockstep-leader", "namespaces /"+area)
+		left = []string{"namespaces /" + area}
 	}
 	names := map[string]bool{}
 	for _, role := range []config.Role{config.Leader, config.Member} {

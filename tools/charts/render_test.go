@@ -187,38 +187,44 @@ var namespaces = map[config.Role]string{
 	config.Member: v1alpha1.DefaultMemberNamespace,
 }
 
-// Three ways to install, one result, byte for byte of every field.
+// Three ways to install, one result, byte for byte of every field, whether the API
+// server asks about writes or not.
 func TestDefaultsAreTheSameEverywhere(t *testing.T) {
 	for chart, role := range charts.Roles {
-		want, err := rendered(role, config.Options{})
+		for _, admission := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, admission %v", role, admission), func(t *testing.T) {
+				want, err := rendered(role, config.Options{Admission: admission})
+				if err != nil {
+					t.Fatal(err)
+				}
+				folder := "../../config/" + string(role)
+				if admission {
+					folder = "../../config/admission/" + string(role)
+				}
+				built, err := kustomize(folder)
+				if err != nil {
+					t.Fatalf("kustomize: %v", err)
+				}
+				if diff := cmp.Diff(want, built); diff != "" {
+					t.Errorf("kustomize makes something else: %s", diff)
+				}
+				installed, err := helm(chart, namespaces[role], map[string]any{"admission": map[string]any{"enabled": admission}})
+				if err != nil {
+					t.Fatalf("Helm: %v", err)
+				}
+				// Helm makes the Namespace before its first record, and would delete one
+				// that is part of a release together with all that users wrote there.
+				if diff := cmp.Diff(want.without("Namespace", "CustomResourceDefinition"), installed); diff != "" {
+					t.Errorf("Helm makes something else: %s", diff)
+				}
+			})
+		}
+		unasked, err := helm(chart, namespaces[role], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		built, err := kustomize("../../config/" + string(role))
-		if err != nil {
-			t.Fatalf("%s: kustomize: %v", role, err)
-		}
-		if diff := cmp.Diff(want, built); diff != "" {
-			t.Errorf("%s: kustomize makes something else: %s", role, diff)
-		}
-		asked, err := rendered(role, config.Options{Admission: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if built, err = kustomize("../../config/admission/" + string(role)); err != nil {
-			t.Fatalf("%s with admission: kustomize: %v", role, err)
-		}
-		if diff := cmp.Diff(asked, built); diff != "" {
-			t.Errorf("%s with admission: kustomize makes something else: %s", role, diff)
-		}
-		installed, err := helm(chart, namespaces[role], nil)
-		if err != nil {
-			t.Fatalf("%s: Helm: %v", role, err)
-		}
-		// Helm makes the Namespace before its first record, and would delete one
-		// that is part of a release together with all that users wrote there.
-		if diff := cmp.Diff(want.without("Namespace", "CustomResourceDefinition"), installed); diff != "" {
-			t.Errorf("%s: Helm makes something else: %s", role, diff)
+		if rest := unasked.without("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"); len(rest) != len(unasked) {
+			t.Errorf("%s: webhook configurations are installed unasked", chart)
 		}
 	}
 }
@@ -275,21 +281,27 @@ func TestCRDChartHasTheKindsOfItsRoles(t *testing.T) {
 }
 
 // No object of a role's chart can hold what users wrote: uninstalling a
-// controller deletes nothing else.
+// controller deletes nothing else. The one Secret comes empty and is filled by the
+// controller with a key that nobody else needs.
 func TestRoleChartsHoldNoData(t *testing.T) {
 	for chart, role := range charts.Roles {
-		installed, err := helm(chart, namespaces[role], nil)
+		installed, err := helm(chart, namespaces[role], map[string]any{"admission": map[string]any{"enabled": true}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for id, obj := range installed {
 			switch obj.GroupVersionKind().Group {
-			case "", "apps", "policy", "rbac.authorization.k8s.io":
+			case "", "apps", "policy", "rbac.authorization.k8s.io", "admissionregistration.k8s.io":
 			default:
 				t.Errorf("%s: %s", chart, id)
 			}
-			if kind := obj.GetKind(); kind == "Namespace" || kind == "Secret" || kind == "PersistentVolumeClaim" {
+			switch obj.GetKind() {
+			case "Namespace", "PersistentVolumeClaim":
 				t.Errorf("%s: %s", chart, id)
+			case "Secret":
+				if obj.GetName() != config.WebhookSecret || obj.Object["data"] != nil || obj.Object["stringData"] != nil {
+					t.Errorf("%s: %s", chart, id)
+				}
 			}
 		}
 	}

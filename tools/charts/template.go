@@ -151,7 +151,13 @@ func crdTemplate(crd *unstructured.Unstructured, roles []config.Role) ([]byte, e
 	}
 	// Descriptions may hold anything; Helm must not read them.
 	escaped := strings.ReplaceAll(string(text), "{{", `{{ "{{" }}`)
-	return []byte(made + "{{- if " + condition + " }}\n" + escaped + "{{- end }}\n"), nil
+	return onlyWith(condition, []byte(made+escaped)), nil
+}
+
+// onlyWith is a template that makes nothing unless the values say so.
+func onlyWith(condition string, template []byte) []byte {
+	body := strings.TrimPrefix(string(template), made)
+	return []byte(made + "{{- if " + condition + " }}\n" + body + "{{- end }}\n")
 }
 
 // configurationFile is the text of the controller's configuration.

@@ -43,6 +43,10 @@ var choices = map[string][]choice{
 		{values: value("debug"), options: func(o *config.Options) { o.Verbose = true }},
 		{values: value("info"), options: func(*config.Options) {}},
 	},
+	"admission": {
+		{values: map[string]any{"enabled": true}, options: func(o *config.Options) { o.Admission = true }},
+		{values: map[string]any{"enabled": false}, options: func(*config.Options) {}},
+	},
 	"resources": {
 		// What is not named keeps its default: Helm merges maps.
 		{values: map[string]any{"limits": map[string]any{"memory": "1Gi"}}, pod: memoryLimit("1Gi")},
@@ -71,6 +75,10 @@ var choices = map[string][]choice{
 		{values: map[string]any{"serviceCIDR": "10.96.0.0/16", "podCIDRs": []any{"10.0.0.0/8", "fd00::/48"}, "gatewayIPPrecedence": "public", "enableStretchedNetworkPolicy": true},
 			configure: func(c *v1alpha1.MultiClusterConfig) {
 				c.ServiceCIDR, c.PodCIDRs, c.GatewayIPPrecedence, c.EnableStretchedNetworkPolicy = "10.96.0.0/16", []string{"10.0.0.0/8", "fd00::/48"}, "public", true
+			}},
+		{values: map[string]any{"admission": map[string]any{"trustUnboundCredentials": true, "reservedCIDRs": []any{"10.0.0.0/8"}}},
+			configure: func(c *v1alpha1.MultiClusterConfig) {
+				c.Admission.TrustUnboundCredentials, c.Admission.ReservedCIDRs = true, []string{"10.0.0.0/8"}
 			}},
 		{values: map[string]any{"metrics": map[string]any{"bindAddress": ":9090"}}, configure: func(c *v1alpha1.MultiClusterConfig) { c.Metrics.BindAddress = ":9090" }},
 	},
@@ -180,6 +188,21 @@ func TestSchemaDescribesEveryValue(t *testing.T) {
 	}
 }
 
+// The README of a chart has a line for every key.
+func TestReadmesNameEveryValue(t *testing.T) {
+	for _, chart := range []string{charts.CRDs, charts.Leader, charts.Member} {
+		text, err := os.ReadFile(filepath.Join(folder(chart), "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range sorted(schemaOf(t, chart).Properties) {
+			if key != "global" && !strings.Contains(string(text), "`"+key+"`") && !strings.Contains(string(text), "`"+key+".") {
+				t.Errorf("charts/%s/README.md says nothing of %s", chart, key)
+			}
+		}
+	}
+}
+
 // The keys under config are those of the controllers' own file.
 func TestSchemaOfTheConfigurationIsThatOfItsType(t *testing.T) {
 	for chart := range charts.Roles {
@@ -192,6 +215,7 @@ func TestSchemaOfTheConfigurationIsThatOfItsType(t *testing.T) {
 			{reflect.TypeFor[v1alpha1.HealthConfig](), got.Properties["health"]},
 			{reflect.TypeFor[v1alpha1.MetricsConfig](), got.Properties["metrics"]},
 			{reflect.TypeFor[v1alpha1.WebhookConfig](), got.Properties["webhook"]},
+			{reflect.TypeFor[v1alpha1.AdmissionConfig](), got.Properties["admission"]},
 		} {
 			var want []string
 			for i := range shape.of.NumField() {
@@ -246,6 +270,8 @@ func TestBadValuesAreRefused(t *testing.T) {
 		"an endpointIPType nobody knows":      {charts.Member, map[string]any{"config": map[string]any{"endpointIPType": "IP"}}, "endpointIPType"},
 		"a CIDR that is an address":           {charts.Member, map[string]any{"config": map[string]any{"serviceCIDR": "10.96.0.0"}}, "serviceCIDR"},
 		"a port that no probe asks":           {charts.Leader, map[string]any{"config": map[string]any{"health": map[string]any{"healthProbeBindAddress": ":9440"}}}, "healthProbeBindAddress"},
+		"a port no Service leads to":          {charts.Member, map[string]any{"config": map[string]any{"webhook": map[string]any{"port": 9444}}}, "port"},
+		"admission in one word":               {charts.Leader, map[string]any{"admission": true}, "admission"},
 		"a pull secret without its key":       {charts.Member, map[string]any{"imagePullSecrets": []any{"registry"}}, "imagePullSecrets"},
 		"kinds of a role that does not exist": {charts.CRDs, map[string]any{"roles": []any{"gateway"}}, "roles"},
 		"kinds of nobody":                     {charts.CRDs, map[string]any{"roles": []any{}}, "roles"},

@@ -39,7 +39,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		Short:             "Say what a rule, a condition or a reason means",
 		Long:              long,
 		Example:           example,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              atMostOne,
 		ValidArgsFunction: completeIDs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if output == "" || slices.Contains(formats, output) {
@@ -65,12 +65,19 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
+func atMostOne(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return exit.Usagef("one ID at a time is explained: %q is too many", args[1])
+	}
+	return nil
+}
+
 // unknown names the id that was probably meant.
 func unknown(id string) error {
 	if near := catalogue.Nearest(id); near != "" {
-		return exit.Usagef("nothing is called %q; did you mean %q?", id, near)
+		return &exit.Error{Code: exit.Usage, Cause: fmt.Errorf("nothing is called %q", id), Next: fmt.Sprintf("did you mean %q?", near)}
 	}
-	return exit.Usagef("nothing is called %q; lockstep explain lists what there is", id)
+	return &exit.Error{Code: exit.Usage, Cause: fmt.Errorf("nothing is called %q", id), Next: "lockstep explain lists what there is"}
 }
 
 // completeIDs offers each id with what it means, letter case aside.

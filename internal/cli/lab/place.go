@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,7 +54,11 @@ func (p *place) open() (*lab.Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lab.Open(dir)
+	l, err := lab.Open(dir)
+	if errors.Is(err, lab.ErrNoLab) {
+		return nil, &exit.Error{Code: exit.Failed, Cause: fmt.Errorf("%s: there is no lab", dir), Next: "start one with `lockstep lab up" + p.flags() + "`"}
+	}
+	return l, err
 }
 
 // flags are the words a person adds to the next command to mean the same lab.

@@ -58,6 +58,8 @@ func (s *shell) up(ctx context.Context, flags upFlags, named bool) error {
 	}
 	if _, err := lab.Load(dir); err == nil && !named {
 		flags.clusters = nil // whatever the lab has
+	} else if err := lab.CheckNames(flags.clusters); err != nil {
+		return &exit.Error{Code: exit.Usage, Cause: err} // each of them is told for itself
 	}
 	binaries, err := kubebin.Ensure(ctx, kubebin.Options{Assets: os.Getenv("KUBEBUILDER_ASSETS")}, s.ErrOut)
 	if err != nil {

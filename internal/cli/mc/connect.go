@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -80,6 +81,8 @@ func (a Access) name() string {
 func (a Access) unusable(err error) error {
 	const what = "cannot use the kubeconfig"
 	switch {
+	case clientcmd.IsEmptyConfig(err) && a.Kubeconfig == "" && os.Getenv("KUBECONFIG") != "":
+		return failed(what, "correct KUBECONFIG, or give --kubeconfig FILE", fmt.Errorf("there is nothing in %q, which KUBECONFIG names", os.Getenv("KUBECONFIG")))
 	case clientcmd.IsEmptyConfig(err):
 		return failed("no cluster to speak to", "give --kubeconfig FILE, or set KUBECONFIG", errors.New("there is no kubeconfig, and this is no Pod"))
 	case errors.Is(err, fs.ErrNotExist):

@@ -92,7 +92,7 @@ func runDeploy(ctx context.Context, shell *shell, opts DeployOptions) error {
 
 func nextAfter(opts DeployOptions) string {
 	if opts.Role == config.Leader {
-		return fmt.Sprintf("lockstep mc init -n %s --clusterset ID --clusterid ID", opts.Namespace)
+		return fmt.Sprintf("lockstep mc init -n %s --clusterset ID --clusterid ID -j join.yaml", opts.Namespace)
 	}
 	return fmt.Sprintf("lockstep mc join -n %s -f JOIN-CONFIG --clusterid ID", opts.Namespace)
 }

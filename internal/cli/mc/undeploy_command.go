@@ -3,6 +3,7 @@ package mc
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,8 @@ func runUndeploy(ctx context.Context, shell *shell, opts UndeployOptions) error 
 	if _, err := opts.objects(); err != nil {
 		return err // before anybody looks for a cluster
 	}
-	connection, err := shell.connect()
+	// Every kind is listed, and what the API server says of old ones helps nobody.
+	connection, err := shell.access.Connect(io.Discard, 0)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (c *classify) load(keysFromInput bool) (selection.Rules, selection.Lists, e
 	case c.rules != "":
 		text, err := c.read(c.rules)
 		if err != nil {
-			return rules, selection.Lists{}, fmt.Errorf("cannot read the rules: %w", err)
+			return rules, selection.Lists{}, &exit.Error{Code: exit.Failed, Cause: fmt.Errorf("cannot read the rules: %w", err), Next: "name an existing file with --rules, or - for standard input"}
 		}
 		if data, err = selection.ConfigMapData(text); err != nil {
 			return rules, selection.Lists{}, fmt.Errorf("cannot read the rules in %s: %w; give the ConfigMap %s as YAML or JSON", c.rules, err, selection.ConfigMapName)

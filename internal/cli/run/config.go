@@ -1,7 +1,9 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"slices"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/cli/document"
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 	"github.com/lockstep-dev/lockstep/internal/member"
 	"github.com/lockstep-dev/lockstep/internal/plan/fabric"
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
@@ -22,7 +25,7 @@ import (
 func loadConfig(path string) (*v1alpha1.MultiClusterConfig, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the configuration: %w; name an existing file with --config", err)
+		return nil, unreadable(fmt.Errorf("cannot read the configuration: %w", err))
 	}
 	config, problems := parseConfig(data)
 	if len(problems) > 0 {
@@ -33,6 +36,15 @@ func loadConfig(path string) (*v1alpha1.MultiClusterConfig, error) {
 		}
 	}
 	return config, nil
+}
+
+// unreadable adds to the error about a file that cannot be read what to do.
+func unreadable(err error) error {
+	var file *fs.PathError
+	if !errors.As(err, &file) {
+		return err
+	}
+	return &exit.Error{Code: exit.Failed, Cause: err, Next: "name an existing file with --config"}
 }
 
 func parseConfig(data []byte) (*v1alpha1.MultiClusterConfig, []string) {

@@ -29,10 +29,11 @@ const (
 
 // MirrorConfig reads the configuration of a mirror.
 func MirrorConfig(path string) (*setting.Config, error) {
-	return setting.Read(path, func(text []byte, into any) []string {
+	config, err := setting.Read(path, func(text []byte, into any) []string {
 		problems, _ := document.Check(text, into)
 		return problems
 	})
+	return config, unreadable(err)
 }
 
 func mirrorRole(streams genericiooptions.IOStreams, name, short string, run func(context.Context, options, *setting.Config) error) *cobra.Command {

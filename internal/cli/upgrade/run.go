@@ -191,6 +191,9 @@ func refused(decision rollout.Decision) error {
 // open finds the ClusterSet and the run, as flags want it to be. Nothing is
 // written.
 func (s *shell) open(ctx context.Context, w *wanted, flags *pflag.FlagSet) (*upgrade.Driver, *v1alpha1.UpgradeRun, error) {
+	if w.atOnce < 0 {
+		return nil, nil, exit.Usagef("--max-concurrent %d is negative; 0 means 1", w.atOnce)
+	}
 	leader, err := s.connect(ctx, s.access.Context)
 	if err != nil {
 		return nil, nil, err

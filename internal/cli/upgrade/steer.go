@@ -62,7 +62,7 @@ func newStatus(s *shell) *cobra.Command {
 			}
 			select {
 			case <-ctx.Done():
-				return context.Cause(ctx)
+				return nil // to end it is the way a watch ends
 			case <-time.After(time.Second):
 			}
 		}
@@ -87,7 +87,7 @@ func (s *shell) steer(ctx context.Context, change func(upgrade.Cluster, *v1alpha
 
 func newApprove(s *shell) *cobra.Command {
 	var digest string
-	command := &cobra.Command{Use: "approve STEP", Short: "Say yes to a step, as it is shown", Args: cobra.ExactArgs(1),
+	command := &cobra.Command{Use: "approve STEP", Short: "Say yes to a step, as it is shown", Args: oneStep,
 		Long: `Say yes to a step, as it is shown. The yes holds for what the step would change now:
 should it be something else when its turn comes, another approval is asked for.`,
 		Example: "  lockstep upgrade clusterset approve leader --context hub"}
@@ -113,6 +113,17 @@ should it be something else when its turn comes, another approval is asked for.`
 		return err
 	}
 	return command
+}
+
+// oneStep demands the name of one step.
+func oneStep(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return exit.Usagef("name the STEP; lockstep upgrade clusterset status lists them")
+	case len(args) > 1:
+		return exit.Usagef("one STEP at a time is approved: %q is too many", args[1])
+	}
+	return nil
 }
 
 // approval is the yes to one step of a run.

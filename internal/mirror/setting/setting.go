@@ -70,12 +70,13 @@ type Lease struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// Read reads and checks a configuration. Check is given the document and says
+// Read reads and checks a configuration. A file that cannot be read is an
+// *fs.PathError. Check is given the document and says
 // what is wrong with its keys.
 func Read(path string, check func(document []byte, into any) []string) (*Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the configuration: %w; name an existing file with --config", err)
+		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
 	config := &Config{}
 	problems := check(text, config)

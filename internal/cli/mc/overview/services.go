@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -58,8 +60,17 @@ func (p *page) exports() []Export {
 	slices.SortFunc(rows, func(a, b Export) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ClusterID, b.ClusterID))
 	})
-	for _, row := range rows {
+	conflicts := agreement{}
+	for i, row := range rows {
 		p.checkExport(row)
+		if row.Conflict.isTrue() {
+			conflicts.add(row.Conflict.why(), row.ClusterID)
+		}
+		if i+1 == len(rows) || rows[i+1].Namespace != row.Namespace || rows[i+1].Name != row.Name {
+			for _, c := range conflicts.take() {
+				p.problem("", fmt.Sprintf("export %s/%s of %s is in conflict", row.Namespace, row.Name, c.clusters()), c.why, "make the Service equal in all clusters that export it")
+			}
+		}
 	}
 	return rows
 }
@@ -73,9 +84,6 @@ func (p *page) checkExport(row Export) {
 		p.problem("", what+" cannot be exported", row.Valid.why(), "correct the Service, or delete the ServiceExport")
 	case row.Ready.Status != "" && !row.Ready.isTrue():
 		p.problem("", what+" has not arrived", row.Ready.why(), "see the leader and the connection to it")
-	}
-	if row.Conflict.isTrue() {
-		p.problem("", what+" is in conflict", row.Conflict.why(), "make the Service equal in all clusters that export it")
 	}
 }
 
@@ -95,25 +103,69 @@ func (p *page) imports() []Import {
 	slices.SortFunc(rows, func(a, b Import) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ClusterID, b.ClusterID))
 	})
-	for _, row := range rows {
-		p.checkImport(row)
+	empty := agreement{}
+	for i, row := range rows {
+		if p.checkImport(row); row.empty() {
+			empty.add("no cluster that exports it has a ready Pod", row.ClusterID)
+		}
+		if i+1 == len(rows) || rows[i+1].Namespace != row.Namespace || rows[i+1].Name != row.Name {
+			for _, e := range empty.take() {
+				p.problem("", fmt.Sprintf("import %s/%s in %s has no ready endpoint", row.Namespace, row.Name, e.clusters()), e.why, "see the Pods behind the Service in the clusters that export it")
+			}
+		}
 	}
 	return rows
 }
 
-func (p *page) checkImport(row Import) {
-	what := fmt.Sprintf("import %s/%s in cluster %q", row.Namespace, row.Name, row.ClusterID)
-	if row.Ready.Status != "" && !row.Ready.isTrue() {
-		p.problem("", what+" is not ready", row.Ready.why(), "do what the reason asks for; the member controller tries again by itself")
-		return
-	}
-	for _, source := range row.Sources {
-		if source.ReadyEndpoints > 0 {
+// agreement is what several clusters say of one Service, so that a Service that fails
+// everywhere is one line and not one for each cluster.
+type agreement []saying
+
+type saying struct {
+	why string
+	ids []string
+}
+
+func (a *agreement) add(why, id string) {
+	for i := range *a {
+		if (*a)[i].why == why {
+			(*a)[i].ids = append((*a)[i].ids, id)
 			return
 		}
 	}
-	if len(row.Sources) > 0 {
-		p.problem("", what+" has no ready endpoint", "no cluster that exports it has a ready Pod", "see the Pods behind the Service in the clusters that export it")
+	*a = append(*a, saying{why, []string{id}})
+}
+
+func (a *agreement) take() []saying {
+	all := *a
+	*a = nil
+	return all
+}
+
+// clusters reads as in `of clusters "east", "west"`.
+func (s saying) clusters() string {
+	if len(s.ids) == 1 {
+		return fmt.Sprintf("cluster %q", s.ids[0])
+	}
+	quoted := make([]string, len(s.ids))
+	for i, id := range s.ids {
+		quoted[i] = strconv.Quote(id)
+	}
+	return "clusters " + strings.Join(quoted, ", ")
+}
+
+// empty tells an import that is ready and leads nowhere.
+func (i Import) empty() bool {
+	if i.Ready.Status != "" && !i.Ready.isTrue() {
+		return false // said already, with the reason
+	}
+	return len(i.Sources) > 0 && !slices.ContainsFunc(i.Sources, func(s Source) bool { return s.ReadyEndpoints > 0 })
+}
+
+func (p *page) checkImport(row Import) {
+	if row.Ready.Status != "" && !row.Ready.isTrue() {
+		p.problem("", fmt.Sprintf("import %s/%s in cluster %q is not ready", row.Namespace, row.Name, row.ClusterID), row.Ready.why(),
+			"do what the reason asks for; the member controller tries again by itself")
 	}
 }
 
