@@ -33,12 +33,13 @@ const (
 	// network that drops packets closes none (M-5).
 	keepAlive        = 10 * time.Second
 	keepAliveTimeout = 5 * time.Second
-	// sendBytes is above any sensible --max-request-bytes, so that the server,
-	// whose limit counts, is the one that refuses.
-	sendBytes = 64 << 20
 	// receiveBytes bounds what one answer takes in memory, and so how far off the
 	// guess of its size may be. It is ten times etcd's default limit of one value.
 	receiveBytes = 16 << 20
+	// sendBytes is above any sensible --max-request-bytes, so that the server,
+	// whose limit counts, is the one that refuses. The client wants it to be less
+	// than what it receives.
+	sendBytes = receiveBytes - 1
 )
 
 // Client speaks with one etcd cluster.
