@@ -24,6 +24,9 @@ func (s *session) follow(ctx context.Context, rev int64) error {
 	s.state.arrived = nil
 	s.state.mu.Unlock()
 	s.log.Info("Start Sync update", "revision", rev)
+	if err := s.must(ctx, func() (replica.Txn, error) { return replica.Touch(s.standing), nil }); err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	in, mend, drained := newInbox(rev-1), newMending(), make(chan struct{}, 1)
 	from := s.standing.Mod + 1
