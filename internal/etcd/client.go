@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -43,14 +44,19 @@ const (
 )
 
 // Client speaks with one etcd cluster.
-type Client struct{ etcd *clientv3.Client }
+type Client struct {
+	etcd *clientv3.Client
+	// watches have a connection of their own: on one that carries large answers, etcd
+	// may send nothing of a watch for as long as these last (etcd issue 15402).
+	watches *clientv3.Client
+}
 
 // Open connects. The caller closes the client.
 func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.DialTimeout == 0 {
 		o.DialTimeout = dialTimeout
 	}
-	client, err := clientv3.New(clientv3.Config{
+	config := clientv3.Config{
 		Context:              ctx,
 		Endpoints:            o.Endpoints,
 		TLS:                  o.TLS,
@@ -62,15 +68,21 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		MaxCallSendMsgSize:   sendBytes,
 		MaxCallRecvMsgSize:   receiveBytes,
 		Logger:               zap.NewNop(), // what fails is returned
-	})
+	}
+	client, err := clientv3.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to etcd at %s: %w; check endpoints and certificates", strings.Join(o.Endpoints, ", "), err)
 	}
-	return &Client{etcd: client}, nil
+	watches, err := clientv3.New(config)
+	if err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("cannot connect to etcd at %s: %w; check endpoints and certificates", strings.Join(o.Endpoints, ", "), err)
+	}
+	return &Client{etcd: client, watches: watches}, nil
 }
 
 // Close ends all requests and watches.
-func (c *Client) Close() error { return c.etcd.Close() }
+func (c *Client) Close() error { return errors.Join(c.etcd.Close(), c.watches.Close()) }
 
 // Head is which cluster answers, and at which revision it is now.
 type Head struct {

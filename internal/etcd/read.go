@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -61,7 +62,8 @@ func (c *Client) Read(ctx context.Context, r Range) iter.Seq2[replica.KV, error]
 		for {
 			page, err := c.page(ctx, from, append(options[:len(options):len(options)], clientv3.WithRev(rev), clientv3.WithLimit(limit))...)
 			if isTooLarge(err) && limit > 1 {
-				limit /= 2
+				// Etcd has read it all to be told so: two tries are better than ten.
+				limit = max(1, limit/8)
 				continue
 			}
 			if err != nil {
@@ -131,12 +133,15 @@ func (c *Client) these(ctx context.Context, keys []string, options ...clientv3.O
 	defer cancel()
 	answer, err := c.etcd.Txn(page).Then(gets...).Commit()
 	if isTooLarge(err) && len(keys) > 1 {
-		first, err := c.these(ctx, keys[:len(keys)/2], options...)
-		if err != nil {
-			return nil, err
+		var kvs []replica.KV
+		for some := range slices.Chunk(keys, (len(keys)+7)/8) {
+			part, err := c.these(ctx, some, options...)
+			if err != nil {
+				return nil, err
+			}
+			kvs = append(kvs, part...)
 		}
-		second, err := c.these(ctx, keys[len(keys)/2:], options...)
-		return append(first, second...), err
+		return kvs, nil
 	}
 	if err != nil {
 		return nil, readError(fmt.Sprintf("%d keys", len(keys)), gets[0].Rev(), err)

@@ -51,7 +51,7 @@ func (c *Client) Watch(ctx context.Context, w WatchFrom, deliver func(replica.Ba
 	// While no endpoint answers, the client takes no request, and returns from here
 	// only when the context ends.
 	opening := time.AfterFunc(mostUnanswered*w.Progress, func() { cancel(&StalledError{Asked: mostUnanswered}) })
-	responses := c.etcd.Watch(ctx, w.Prefix, w.options()...)
+	responses := c.watches.Watch(ctx, w.Prefix, w.options()...)
 	opening.Stop()
 	tick := time.NewTicker(w.Progress)
 	defer tick.Stop()
@@ -85,7 +85,7 @@ func (c *Client) Watch(ctx context.Context, w WatchFrom, deliver func(replica.Ba
 func (c *Client) ask(ctx context.Context, most time.Duration) error {
 	short, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	err := c.etcd.RequestProgress(short)
+	err := c.watches.RequestProgress(short)
 	if ctx.Err() == nil && short.Err() != nil {
 		return nil
 	}
