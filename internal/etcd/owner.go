@@ -75,6 +75,12 @@ func (c *Client) take(ctx context.Context, claim Claim, lease clientv3.LeaseID) 
 	if claim.Becomes != claim.Was.Role {
 		then = append(then, clientv3.OpPut(RoleKey, string(claim.Becomes.Encode())))
 	}
+	if claim.Was.Mod == 0 {
+		// Whoever has no role has never been a standby, or is none any more: it was
+		// promoted, and a person has given it back. A checkpoint of before that says
+		// what has long changed.
+		then = append(then, clientv3.OpDelete(CheckpointKey))
+	}
 	return c.etcd.Txn(ctx).
 		If(clientv3.Compare(clientv3.CreateRevision(OwnerKey), "=", 0), clientv3.Compare(clientv3.ModRevision(RoleKey), "=", claim.Was.Mod)).
 		Then(then...).Else(clientv3.OpGet(OwnerKey)).Commit()

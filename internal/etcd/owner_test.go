@@ -1,6 +1,8 @@
 package etcd_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -86,5 +88,22 @@ func TestRoleIsComparedWhenATargetIsTaken(t *testing.T) {
 	}
 	if now, err := client.Role(t.Context()); err != nil || now.Role != (replica.Role{Side: replica.Primary, Epoch: 1}) {
 		t.Errorf("the role is %+v, %v", now, err)
+	}
+}
+
+// A watch of an etcd that goes away ends in time, whatever the client is doing.
+//
+// covers: M-5
+func TestWatchOfAnEtcdThatIsAway(t *testing.T) {
+	server := etcdtest.Start(t)
+	client := server.Client(t)
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), etcdtest.StartTimeout)
+	defer cancel()
+	err := client.Watch(ctx, etcd.WatchFrom{Prefix: keys, Rev: 1, Progress: 50 * time.Millisecond}, func(replica.Batch) error { return nil })
+	if stalled := new(etcd.StalledError); !errors.As(err, &stalled) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/lockstep-dev/lockstep/internal/plan/replica"
 )
@@ -56,7 +60,12 @@ func (c *Client) Read(ctx context.Context, r Range) iter.Seq2[replica.KV, error]
 			options, limit = append(options, clientv3.WithKeysOnly()), keysOnlyKeys
 		}
 		for {
-			page, err := c.etcd.Get(ctx, from, append(options[:len(options):len(options)], clientv3.WithRev(rev), clientv3.WithLimit(limit))...)
+			page, err := c.page(ctx, from, append(options[:len(options):len(options)], clientv3.WithRev(rev), clientv3.WithLimit(limit))...)
+			if isTooLarge(err) && limit > 1 {
+				// Etcd has read it all to be told so: two tries are better than ten.
+				limit = max(1, limit/8)
+				continue
+			}
 			if err != nil {
 				yield(replica.KV{}, readError(r.Prefix, rev, err))
 				return
@@ -75,24 +84,67 @@ func (c *Client) Read(ctx context.Context, r Range) iter.Seq2[replica.KV, error]
 				rev = page.Header.Revision
 			}
 			if !r.KeysOnly {
-				limit = min(mostKeys, max(1, int64(len(page.Kvs))*pageBytes/int64(max(1, bytes))))
+				// At most twice as many: values of one size are followed by larger ones.
+				limit = min(mostKeys, 2*limit, max(1, int64(len(page.Kvs))*pageBytes/int64(max(1, bytes))))
 			}
 			from = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
 		}
 	}
 }
 
-// Values reads keys at one revision in one request. Keys that did not exist then
+// pageTime bounds one answer of a read. The client would try again for minutes on an
+// etcd without a quorum, and for ever on one that is not there.
+const pageTime = 30 * time.Second
+
+func (c *Client) page(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, pageTime)
+	defer cancel()
+	return c.etcd.Get(ctx, key, options...)
+}
+
+// isTooLarge tells an answer that the transport did not take; etcd's own errors of
+// the same code are about writes.
+func isTooLarge(err error) bool {
+	var known rpctypes.EtcdError
+	return err != nil && !errors.As(err, &known) && status.Code(err) == codes.ResourceExhausted
+}
+
+// Values reads keys at one revision, in one request unless their values are too large for one answer. Keys that did not exist then
 // are left out; the order is that of the keys given. More keys than the server's
 // limit of operations are an error of the caller.
 func (c *Client) Values(ctx context.Context, rev int64, keys []string) ([]replica.KV, error) {
+	return c.these(ctx, keys, clientv3.WithRev(rev))
+}
+
+// Keys is Values without the values.
+func (c *Client) Keys(ctx context.Context, rev int64, keys []string) ([]replica.KV, error) {
+	return c.these(ctx, keys, clientv3.WithRev(rev), clientv3.WithKeysOnly())
+}
+
+func (c *Client) these(ctx context.Context, keys []string, options ...clientv3.OpOption) ([]replica.KV, error) {
 	gets := make([]clientv3.Op, 0, len(keys))
 	for _, key := range keys {
-		gets = append(gets, clientv3.OpGet(key, clientv3.WithRev(rev)))
+		gets = append(gets, clientv3.OpGet(key, options...))
 	}
-	answer, err := c.etcd.Txn(ctx).Then(gets...).Commit()
+	if len(gets) == 0 {
+		return nil, nil
+	}
+	page, cancel := context.WithTimeout(ctx, pageTime)
+	defer cancel()
+	answer, err := c.etcd.Txn(page).Then(gets...).Commit()
+	if isTooLarge(err) && len(keys) > 1 {
+		var kvs []replica.KV
+		for some := range slices.Chunk(keys, (len(keys)+7)/8) {
+			part, err := c.these(ctx, some, options...)
+			if err != nil {
+				return nil, err
+			}
+			kvs = append(kvs, part...)
+		}
+		return kvs, nil
+	}
 	if err != nil {
-		return nil, readError(fmt.Sprintf("%d keys", len(keys)), rev, err)
+		return nil, readError(fmt.Sprintf("%d keys", len(keys)), gets[0].Rev(), err)
 	}
 	kvs := make([]replica.KV, 0, len(keys))
 	for _, response := range answer.Responses {

@@ -39,7 +39,8 @@ func (c *Client) MarkPrimary(ctx context.Context, epoch int64) error {
 
 // Promote makes a standby primary, in one transaction: from its revision on no
 // transaction of a mirror happens any more. It is false when role or checkpoint
-// are no longer what was looked at.
+// are no longer what was looked at. The checkpoint goes: what it says is not so
+// any more with the first change that the new primary takes.
 func (c *Client) Promote(ctx context.Context, was replica.RoleAt, looked replica.Standing) (bool, error) {
 	if err := looked.Promotable(); err != nil {
 		return false, err
@@ -47,7 +48,7 @@ func (c *Client) Promote(ctx context.Context, was replica.RoleAt, looked replica
 	role := replica.Role{Side: replica.Primary, Epoch: was.Epoch + 1}
 	answer, err := c.etcd.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(RoleKey), "=", was.Mod), clientv3.Compare(clientv3.ModRevision(CheckpointKey), "=", looked.Mod)).
-		Then(clientv3.OpPut(RoleKey, string(role.Encode())), clientv3.OpDelete(OwnerKey)).Commit()
+		Then(clientv3.OpPut(RoleKey, string(role.Encode())), clientv3.OpDelete(OwnerKey), clientv3.OpDelete(CheckpointKey)).Commit()
 	if err != nil {
 		return false, fmt.Errorf("cannot promote the standby's etcd: %w", err)
 	}

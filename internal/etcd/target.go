@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/lockstep-dev/lockstep/internal/plan/replica"
 )
@@ -63,6 +62,9 @@ type Outcome struct {
 	// Unknown: the answer was lost. It may have happened, or may still do so;
 	// read the Standing and settle with that.
 	Unknown error
+	// Lasting: should it not have happened, another try is of no use before a person
+	// has done what Unknown says.
+	Lasting bool
 }
 
 // errUnowned is a fault of the caller. An owner of 0 would be compared with that of
@@ -70,7 +72,7 @@ type Outcome struct {
 var errUnowned = errors.New("the standby's etcd is written only by an owner, and this transaction has none")
 
 // Apply tries a transaction once. The error is for what certainly did not
-// happen for another reason than those of the outcome, such as a full database.
+// happen for another reason than those of the outcome, such as a right that lacks.
 func (c *Client) Apply(ctx context.Context, t replica.Txn) (Outcome, error) {
 	if t.If.Owner == 0 {
 		return Outcome{}, errUnowned
@@ -120,14 +122,22 @@ func failed(err error) (Outcome, error) {
 		return Outcome{Rejected: replica.TooManyOps}, nil
 	case errors.Is(err, rpctypes.ErrRequestTooLarge):
 		return Outcome{Rejected: replica.TooLarge}, nil
-	case !isKnown && status.Code(err) == codes.ResourceExhausted:
+	case isTooLarge(err):
 		// The transport refuses what is half a MiB above etcd's own limit, before
 		// etcd sees it.
 		return Outcome{Rejected: replica.TooLarge}, nil
+	case errors.Is(err, rpctypes.ErrNoSpace):
+		// Etcd says so before it proposes anything, and also when the quota was passed
+		// while the transaction was under way: then it has been applied all the same.
+		return Outcome{Unknown: writeError(err), Lasting: true}, nil
 	case isKnown && certain[known.Code()]:
-		return Outcome{}, fmt.Errorf("cannot write into the standby's etcd: %w%s", err, nextStep(err))
+		return Outcome{}, writeError(err)
 	}
 	return Outcome{Unknown: err}, nil
+}
+
+func writeError(err error) error {
+	return fmt.Errorf("cannot write into the standby's etcd: %w%s", err, nextStep(err))
 }
 
 // nextStep is what to do about an error that a person has to mend.

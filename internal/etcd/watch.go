@@ -43,12 +43,16 @@ type WatchFrom struct {
 // be silent for ever. A response never splits a revision: the server cuts its
 // batches between revisions, and the client puts fragments of one together.
 func (c *Client) Watch(ctx context.Context, w WatchFrom, deliver func(replica.Batch) error) error {
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx))
+	defer cancel(nil)
 	if w.Progress == 0 {
 		w.Progress = time.Second
 	}
-	responses := c.etcd.Watch(ctx, w.Prefix, w.options()...)
+	// While no endpoint answers, the client takes no request, and returns from here
+	// only when the context ends.
+	opening := time.AfterFunc(mostUnanswered*w.Progress, func() { cancel(&StalledError{Asked: mostUnanswered}) })
+	responses := c.watches.Watch(ctx, w.Prefix, w.options()...)
+	opening.Stop()
 	tick := time.NewTicker(w.Progress)
 	defer tick.Stop()
 	unanswered := 0
@@ -69,11 +73,23 @@ func (c *Client) Watch(ctx context.Context, w WatchFrom, deliver func(replica.Ba
 				return &StalledError{Asked: unanswered}
 			}
 			unanswered++
-			if err := c.etcd.RequestProgress(ctx); err != nil {
+			if err := c.ask(ctx, w.Progress); err != nil {
 				return fmt.Errorf("cannot ask etcd for the progress of a watch: %w", err)
 			}
 		}
 	}
+}
+
+// ask requests the progress of all watches of a context. One that the client does
+// not even take, because it looks for an endpoint, counts as one without an answer.
+func (c *Client) ask(ctx context.Context, most time.Duration) error {
+	short, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	err := c.watches.RequestProgress(short)
+	if ctx.Err() == nil && short.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 func (w WatchFrom) options() []clientv3.OpOption {
@@ -93,10 +109,10 @@ func watchError(ctx context.Context, w WatchFrom, response clientv3.WatchRespons
 	switch {
 	case response.CompactRevision != 0:
 		return &CompactedError{Rev: w.Rev, Oldest: response.CompactRevision}
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case response.Err() != nil:
 		return fmt.Errorf("the watch of %s from revision %d has ended: %w", w.Prefix, w.Rev, response.Err())
-	case !open && ctx.Err() != nil:
-		return ctx.Err()
 	case !open:
 		return fmt.Errorf("the watch of %s from revision %d has ended without a reason; begin it again", w.Prefix, w.Rev)
 	}

@@ -28,8 +28,9 @@ func (s *session) commit(ctx context.Context, txn replica.Txn) (bool, error) {
 		s.limits, err = s.limits.Rejected(txn, outcome.Rejected)
 		return false, err
 	case outcome.Prevented:
-		happened, err := s.settle(outcome.Found)
-		if err == nil && !happened {
+		was := s.standing.Mod
+		happened, err := s.settle(txn, outcome.Found)
+		if err == nil && !happened && s.standing.Mod == was {
 			err = errOutdated
 		}
 		return happened, err
@@ -40,15 +41,17 @@ func (s *session) commit(ctx context.Context, txn replica.Txn) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return s.settle(found)
+	happened, err := s.settle(txn, found)
+	if err == nil && !happened && outcome.Lasting {
+		err = outcome.Unknown
+	}
+	return happened, err
 }
 
-// settle adopts what was read back. Only one transaction is ever under way, and
-// nobody else writes the checkpoint: if it has another revision, it happened.
-func (s *session) settle(found replica.Standing) (happened bool, err error) {
-	was := s.standing.Mod
-	s.standing, err = s.standing.Settle(found)
-	return err == nil && s.standing.Mod != was, err
+// settle adopts what was read back.
+func (s *session) settle(txn replica.Txn, found replica.Standing) (happened bool, err error) {
+	s.standing, happened, err = s.standing.Resolve(txn, found)
+	return happened, err
 }
 
 // ask reads the standing until there is an answer: a connection that broke under

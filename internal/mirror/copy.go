@@ -2,9 +2,7 @@ package mirror
 
 import (
 	"context"
-	"errors"
 
-	"github.com/lockstep-dev/lockstep/internal/etcd"
 	"github.com/lockstep-dev/lockstep/internal/mirror/spill"
 	"github.com/lockstep-dev/lockstep/internal/plan/replica"
 	"github.com/lockstep-dev/lockstep/internal/plan/replica/stored"
@@ -19,6 +17,13 @@ func (s *session) copy(ctx context.Context, d replica.Decision) error {
 	s.state.enter(Copying)
 	if !d.Continue {
 		pin := s.peer.Rev
+		census, err := replica.Count(s.rules, s.keysAt(ctx, pin), s.keysHere(ctx))
+		if err != nil {
+			return err
+		}
+		if err := census.Admit(s.rules.Root(), false, false); err != nil {
+			return err
+		}
 		if err := s.must(ctx, func() (replica.Txn, error) {
 			return replica.Begin(s.standing, s.peer, pin, d.Since, replica.Order{}), nil
 		}); err != nil {
@@ -58,10 +63,9 @@ func (s *session) copy(ctx context.Context, d replica.Decision) error {
 func (s *session) putAll(ctx context.Context, pin, since int64) error {
 	index := &spill.Index{Dir: s.Config.SpillDir}
 	defer index.Close()
-	keys := s.source.Read(ctx, etcd.Range{Prefix: s.rules.Root(), Rev: pin, KeysOnly: true})
-	for kv, err := range keys {
+	for kv, err := range s.keysAt(ctx, pin) {
 		if err != nil {
-			return fromSource(err)
+			return err
 		}
 		if kv.Mod > since && replica.Candidate(s.rules, kv.Key) {
 			if err := index.Add(replica.Order{}.Place(kv)); err != nil {
@@ -104,25 +108,43 @@ func (w *putter) arrive(ctx context.Context, read placedKV) error {
 }
 
 // emit takes keys whose turn it is. The values of those that have waited are
-// read once more.
+// read once more, as many at once as in the first pass.
 func (w *putter) emit(ctx context.Context, ready []replica.Ready, value []byte) error {
-	for _, r := range ready {
-		if r.Waited {
-			kvs, err := w.source.Values(ctx, w.standing.Checkpoint.Sync.Pin, []string{r.Key})
-			if err != nil {
-				return fromSource(err)
-			}
-			if len(kvs) != 1 {
-				continue // not possible: the revision is the same as before
-			}
-			value = kvs[0].Value
+	if len(ready) > 0 && !ready[0].Waited {
+		if err := w.put(ctx, ready[0], value); err != nil {
+			return err
 		}
-		w.next, w.safe = append(w.next, replica.Placed{Place: r.Place, Value: value}), append(w.safe, r.Safe)
-		if w.bytes += len(r.Key) + len(value); len(w.next) >= w.limits.Ops || w.bytes >= w.limits.Bytes {
-			if err := w.flush(ctx, false); err != nil {
+		ready = ready[1:]
+	}
+	if len(ready) == 0 {
+		return nil
+	}
+	places := func(yield func(replica.Place, error) bool) {
+		for _, r := range ready {
+			if !yield(r.Place, nil) {
+				return
+			}
+		}
+	}
+	ahead, at := &reader{client: w.source, rev: w.standing.Checkpoint.Sync.Pin, ops: w.sourceOps}, 0
+	for read, err := range ahead.values(ctx, places) {
+		if err != nil {
+			return fromSource(err)
+		}
+		if read.found { // always: the revision is the same as before
+			if err := w.put(ctx, ready[at], read.Value); err != nil {
 				return err
 			}
 		}
+		at++
+	}
+	return nil
+}
+
+func (w *putter) put(ctx context.Context, r replica.Ready, value []byte) error {
+	w.next, w.safe = append(w.next, replica.Placed{Place: r.Place, Value: value}), append(w.safe, r.Safe)
+	if w.bytes += len(r.Key) + len(value); len(w.next) >= w.limits.Ops || w.bytes >= w.limits.Bytes {
+		return w.flush(ctx, false)
 	}
 	return nil
 }
@@ -155,65 +177,4 @@ func (w *putter) flush(ctx context.Context, all bool) error {
 		w.next, w.safe = nil, nil // what was written may go
 	}
 	return nil
-}
-
-// deleteSurplus removes what the primary lacks. A key that changes while it is
-// looked at is looked at again.
-func (s *session) deleteSurplus(ctx context.Context, pin int64) (deleted int, err error) {
-	for {
-		n, err := s.deleteOnce(ctx, pin)
-		deleted += n
-		if !errors.Is(err, errOutdated) {
-			return deleted, err
-		}
-	}
-}
-
-func (s *session) deleteOnce(ctx context.Context, pin int64) (deleted int, err error) {
-	var batch []replica.KV
-	flush := func() error {
-		for len(batch) > 0 {
-			txn, n, err := replica.Deletes(s.standing, batch, s.limits)
-			if err != nil {
-				return err
-			}
-			done, err := s.commit(ctx, txn)
-			if err != nil {
-				return err
-			}
-			if done {
-				deleted += n
-				s.state.change(func(st *snapshot) { st.Deleted += n; st.Applied += n; st.Txns++ })
-				batch = batch[n:]
-			}
-		}
-		return nil
-	}
-	source := func(yield func(replica.KV, error) bool) {
-		for kv, err := range s.source.Read(ctx, etcd.Range{Prefix: s.rules.Root(), Rev: pin, KeysOnly: true}) {
-			if !yield(kv, fromSource(err)) {
-				return
-			}
-		}
-	}
-	target := s.target.Read(ctx, etcd.Range{Prefix: s.rules.Root(), KeysOnly: true})
-	for kv, err := range replica.Surplus(s.rules, source, target) {
-		if err != nil {
-			return deleted, err
-		}
-		values, err := s.target.Values(ctx, 0, []string{kv.Key})
-		if err != nil {
-			return deleted, err
-		}
-		if len(values) != 1 || !replica.Mirrored(s.rules, kv.Key, values[0].Value) {
-			continue
-		}
-		kv.Mod = values[0].Mod // the value that was judged
-		if batch = append(batch, kv); len(batch) >= s.limits.Ops {
-			if err := flush(); err != nil {
-				return deleted, err
-			}
-		}
-	}
-	return deleted, flush()
 }

@@ -19,18 +19,22 @@ const idleTime = time.Second
 // write touches the standing.
 func (s *session) follow(ctx context.Context, rev int64) error {
 	s.state.enter(Following)
-	s.state.change(func(n *snapshot) { n.Err, n.Heard = "", s.state.now() })
+	s.state.change(func(n *snapshot) { n.Err, n.Heard, n.Compared = "", s.state.now(), false })
 	s.state.mu.Lock()
 	s.state.arrived = nil
 	s.state.mu.Unlock()
 	s.log.Info("Start Sync update", "revision", rev)
+	if err := s.must(ctx, func() (replica.Txn, error) { return replica.Touch(s.standing), nil }); err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	in, mend, drained := newInbox(rev-1), newMending(), make(chan struct{}, 1)
 	from := s.standing.Mod + 1
 	group.Go(func() error { return s.watch(ctx, in, drained) })
 	group.Go(func() error { return s.write(ctx, in, mend, drained) })
 	group.Go(func() error { return s.radar(ctx, from, mend) })
-	group.Go(func() error { return s.guard(ctx) })
+	peer := s.peer
+	group.Go(func() error { return s.guard(ctx, peer) })
 	group.Go(func() error { return s.audit(ctx, mend) })
 	return group.Wait()
 }
@@ -118,8 +122,10 @@ func (s *session) drain(ctx context.Context, queue *replica.Queue, idle bool) er
 	}
 }
 
-// guard ends the session when the primary is no longer one.
-func (s *session) guard(ctx context.Context) error {
+// guard ends the session when the primary is no longer one, or no longer the
+// same: a watch of a primary that was restored to an older revision is silent
+// until that has been passed again.
+func (s *session) guard(ctx context.Context, peer replica.Source) error {
 	for {
 		if err := pause(ctx, 5*time.Second); err != nil {
 			return err
@@ -128,8 +134,38 @@ func (s *session) guard(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("primary: %w", err)
 		}
-		if role.Mod != 0 && (role.Side != replica.Primary || role.Epoch != s.peer.Epoch) {
+		if role.Mod != 0 && (role.Side != replica.Primary || role.Epoch != peer.Epoch) {
 			return fmt.Errorf("the primary is now marked as %s, promotion %d: both sides are looked at again", role.Side, role.Epoch)
 		}
+		if why := s.otherRules(); why != "" {
+			return errors.New(why)
+		}
+		now, err := s.source.Source(ctx)
+		if err != nil {
+			return fmt.Errorf("primary: %w", err)
+		}
+		if why := peer.Lost(now); why != "" {
+			return fmt.Errorf("the primary is not what it was (%s): both sides are looked at again", why)
+		}
+		now.Epoch = peer.Epoch
+		peer = now
 	}
+}
+
+// otherRules is why the rules that are asked for are not those of the session; empty
+// when they are. A file that cannot be used changes nothing until it can.
+func (s *session) otherRules() string {
+	rules, _, err := s.Config.Rules()
+	switch {
+	case err != nil:
+		if text := err.Error(); text != s.badRules {
+			s.badRules = text
+			s.log.Info("The list of keys cannot be used; the one before stays", "error", text)
+		}
+		return ""
+	case rules.Digest() != s.rules.Digest():
+		return "the list of keys has changed: what it says is copied"
+	}
+	s.badRules = ""
+	return ""
 }

@@ -37,7 +37,10 @@ func (b *inbox) put(batch replica.Batch) error {
 			b.bytes += len(event.Key) + len(event.Value) + len(event.Prev)
 		}
 	}
-	b.last = max(b.last, batch.Through)
+	// Not Through: a watch that is opened again begins after what has been seen.
+	if n := len(batch.Revisions); n > 0 {
+		b.last = max(b.last, batch.Revisions[n-1].Rev)
+	}
 	select {
 	case b.ready <- struct{}{}:
 	default:
@@ -57,7 +60,7 @@ func (b *inbox) take() []replica.Batch {
 	return batches
 }
 
-// reached is the last revision that was delivered as a whole.
+// reached is the last revision that came with an event.
 func (b *inbox) reached() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

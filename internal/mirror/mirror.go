@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,9 @@ type Options struct {
 	Log    logr.Logger
 }
 
+// namespace of the Lease.
+func (o Options) namespace() string { return cmp.Or(o.Config.Lease.Namespace, DefaultNamespace) }
+
 // Mirror is the daemon.
 type Mirror struct {
 	Options
@@ -84,10 +88,7 @@ func (m *Mirror) elect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	namespace := m.Config.Lease.Namespace
-	if namespace == "" {
-		namespace = DefaultNamespace
-	}
+	namespace := m.namespace()
 	for ctx.Err() == nil {
 		leading := make(chan struct{}, 1) // holds one while lead runs
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{

@@ -105,7 +105,8 @@ func sizeAfter(got answer) int {
 	for _, kv := range got.kvs {
 		bytes += len(kv.Key) + len(kv.Value)
 	}
-	return max(1, len(got.kvs)*wantedBytes/max(1, bytes))
+	// At most twice as many: values of one size are followed by larger ones.
+	return max(1, min(2*len(got.places), len(got.kvs)*wantedBytes/max(1, bytes)))
 }
 
 // yield pairs places with values; keys that did not exist are left out of an

@@ -26,10 +26,6 @@ const (
 
 // serve answers probes and scrapes until ctx ends.
 func (m *Mirror) serve(ctx context.Context) error {
-	if m.Listen == "" || m.Listen == "0" {
-		<-ctx.Done()
-		return nil
-	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(meter.Meter{Metrics: meter.OfMirror, Read: m.state.tell},
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
@@ -40,8 +36,12 @@ func (m *Mirror) serve(ctx context.Context) error {
 	return Serve(ctx, m.Listen, mux)
 }
 
-// Serve serves until ctx ends.
+// Serve serves until ctx ends; nothing at all with an address that is empty or "0".
 func Serve(ctx context.Context, address string, handler http.Handler) error {
+	if address == "" || address == "0" {
+		<-ctx.Done()
+		return nil
+	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("cannot serve probes and metrics: %w; set listen to an address that is free", err)
@@ -85,6 +85,8 @@ func (s *State) Ready() error {
 		return fmt.Errorf("copying: %d of %d keys have been written", n.Copied, n.Keys)
 	case n.Phase != Following:
 		return fmt.Errorf("%s: %s", n.Phase, n.Err)
+	case !n.Compared:
+		return errors.New("following; both sides are being compared, and what others have changed on the standby is given back")
 	case lag > behindAfter:
 		return fmt.Errorf("the standby is %s behind", lag.Round(100*time.Millisecond))
 	}

@@ -32,6 +32,9 @@ type session struct {
 	sourceOps      int
 	limits         replica.Limits
 
+	// badRules is why the list of keys could not be read anew; of the guard alone.
+	badRules string
+
 	// Only the goroutine that writes uses these.
 	peer     replica.Source
 	standing replica.Standing
@@ -55,7 +58,14 @@ func (m *Mirror) session(ctx context.Context) error {
 		return fmt.Errorf("standby: %w", err)
 	}
 	defer s.target.Close()
-	own, err := s.take(ctx)
+	pair, err := s.admit(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.count(ctx, pair.to); err != nil {
+		return err
+	}
+	own, err := s.take(ctx, pair)
 	if err != nil {
 		return err
 	}
@@ -66,22 +76,11 @@ func (m *Mirror) session(ctx context.Context) error {
 	return s.serve(ctx)
 }
 
-// take learns who both sides are and what they admit, and becomes owner.
-func (s *session) take(ctx context.Context) (own etcd.Ownership, err error) {
+// take becomes owner, and learns what both sides admit.
+func (s *session) take(ctx context.Context, pair peers) (own etcd.Ownership, err error) {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	from, err := peer(ctx, s.source)
-	if err != nil {
-		return own, fmt.Errorf("primary: %w", err)
-	}
-	to, err := peer(ctx, s.target)
-	if err != nil {
-		return own, fmt.Errorf("standby: %w", err)
-	}
-	role, err := replica.Admit(from, to)
-	if err != nil {
-		return own, err
-	}
+	from, to, role := pair.from, pair.to, pair.role
 	if s.limits.Ops, err = s.target.LearnOps(ctx); err != nil {
 		return own, fmt.Errorf("standby: %w", err)
 	}
@@ -133,15 +132,6 @@ func (s *session) release(own etcd.Ownership) {
 	}
 }
 
-func peer(ctx context.Context, client *etcd.Client) (replica.Peer, error) {
-	head, err := client.Head(ctx)
-	if err != nil {
-		return replica.Peer{}, err
-	}
-	role, err := client.Role(ctx)
-	return replica.Peer{ID: head.ID, Role: role}, err
-}
-
 // serve is the loop: observe, decide, copy or follow, again after each gap.
 func (s *session) serve(ctx context.Context) error {
 	var compacted int64
@@ -154,6 +144,7 @@ func (s *session) serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		s.standing = s.standing.Noting(s.peer)
 		err = s.act(ctx, decision)
 		gone, gap := new(sourceCompactedError), new(replica.GapError)
 		switch {
@@ -165,9 +156,10 @@ func (s *session) serve(ctx context.Context) error {
 			if err := s.observe(ctx); err != nil {
 				return err
 			}
-			if err := s.copy(ctx, replica.Decision{Begin: true, Since: s.standing.Checkpoint.Rev, Why: gap.Why}); err != nil && !errors.As(err, &gone) {
+			if err := s.copy(ctx, replica.Decision{Begin: true, Since: gap.From(s.standing.Checkpoint), Why: gap.Why}); err != nil && !errors.As(err, &gone) {
 				return err
 			}
+			compacted = max(gone.oldest, compacted)
 		case err != nil:
 			return err
 		}
@@ -192,7 +184,7 @@ func (s *session) observe(ctx context.Context) error {
 	if standing, err = s.standing.Settle(standing); err != nil {
 		return err
 	}
-	head, err := s.source.Head(ctx)
+	peer, err := s.source.Source(ctx)
 	if err != nil {
 		return fmt.Errorf("primary: %w", err)
 	}
@@ -201,8 +193,9 @@ func (s *session) observe(ctx context.Context) error {
 		return fmt.Errorf("primary: %w", err)
 	}
 	s.standing = standing
-	s.peer = replica.Source{ID: head.ID, Epoch: role.Epoch, Rules: s.rules.Digest(), Rev: head.Rev}
-	s.state.change(func(n *snapshot) { n.Head, n.Checkpoint = head.Rev, standing.Checkpoint })
+	peer.Epoch, peer.Rules = role.Epoch, s.rules.Digest()
+	s.peer = peer
+	s.state.change(func(n *snapshot) { n.Head, n.Checkpoint = peer.Rev, standing.Checkpoint })
 	return nil
 }
 

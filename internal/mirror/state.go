@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"iter"
 	"sync"
 	"time"
 
@@ -53,9 +54,12 @@ type snapshot struct {
 	Unknown                        int // transactions whose answer was lost
 	Equal                          replica.Cut
 	EqualAt                        time.Time
-	LocalKeys, RemoteKeys          int
-	Differences                    map[replica.Kind]int
-	Classes                        map[string]int
+	// Compared: both sides have been compared since following began, and nothing was
+	// found that is to be healed.
+	Compared              bool
+	LocalKeys, RemoteKeys int
+	Differences           map[replica.Kind]int
+	Classes               map[string]int
 }
 
 func newState(now func() time.Time) *State {
@@ -68,6 +72,24 @@ func (s *State) change(f func(*snapshot)) {
 	defer s.mu.Unlock()
 	s.Alive = s.now()
 	f(&s.snapshot)
+}
+
+// aliveKeys is how many keys pass between two signs of life: less than a page.
+const aliveKeys = 1000
+
+// alive shows that keys still pass; a read that hangs is silent.
+func alive[T any](s *State, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		n := 0
+		for one, err := range seq {
+			if n++; n%aliveKeys == 0 {
+				s.change(func(*snapshot) {})
+			}
+			if !yield(one, err) {
+				return
+			}
+		}
+	}
 }
 
 func (s *State) enter(phase Phase) {

@@ -20,6 +20,7 @@ func following() (*State, *clock) {
 	s.enter(Following)
 	s.heard(10)
 	s.wrote(replica.Checkpoint{Mode: replica.Steady, Rev: 10}, 0)
+	s.change(func(n *snapshot) { n.Compared = true })
 	return s, c
 }
 
@@ -43,6 +44,7 @@ func TestLagAndProbes(t *testing.T) {
 			c.after(time.Second)
 			s.wrote(replica.Checkpoint{Rev: 11}, 0)
 		}, time.Second, ""},
+		"nothing has been compared yet":      {func(s *State, c *clock) { s.change(func(n *snapshot) { n.Compared = false }) }, 0, "being compared"},
 		"a copy is no standby":               {func(s *State, c *clock) { s.enter(Copying); c.after(4 * time.Second) }, 4 * time.Second, "copying: 0 of 0"},
 		"an error is told":                   {func(s *State, _ *clock) { s.failed(Starting, errors.New("no way")) }, 0, "starting: no way"},
 		"a refusal is told":                  {func(s *State, _ *clock) { s.failed(Refused, errors.New("wrong side")) }, 0, "refused: wrong side"},
@@ -72,6 +74,31 @@ func TestLagAndProbes(t *testing.T) {
 	}
 }
 
+// A scan of many keys over a slow link is no reason to begin anew; one that hangs is.
+func TestALongScanIsAlive(t *testing.T) {
+	s, c := following()
+	s.enter(Copying)
+	slow := func(yield func(int, error) bool) {
+		for i := range 100 * aliveKeys {
+			if i%aliveKeys == aliveKeys-1 {
+				c.after(stuckAfter / 2)
+			}
+			if !yield(i, nil) {
+				return
+			}
+		}
+	}
+	for range alive(s, slow) {
+		if err := s.Healthy(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.after(stuckAfter + time.Second)
+	if s.Healthy() == nil {
+		t.Error("a scan that hangs is healthy")
+	}
+}
+
 // A watch that is ahead of the standby is closed before memory runs out, and
 // begins again where it was.
 func TestInboxIsBounded(t *testing.T) {
@@ -86,7 +113,10 @@ func TestInboxIsBounded(t *testing.T) {
 	if err := in.put(batch(6)); !errors.Is(err, errFull) || in.reached() != 6 {
 		t.Errorf("got %v at %d; want it full, and what came kept", err, in.reached())
 	}
-	if got := in.take(); len(got) != 2 {
+	if err := in.put(replica.Batch{Through: 9}); !errors.Is(err, errFull) || in.reached() != 6 {
+		t.Errorf("got %v at %d; a watch that is opened again begins after what has come", err, in.reached())
+	}
+	if got := in.take(); len(got) != 3 {
 		t.Errorf("%d batches", len(got))
 	}
 	if err := in.put(batch(7)); err != nil {

@@ -5,10 +5,13 @@ package etcdtest
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -31,6 +34,12 @@ type Server struct {
 	Endpoint string
 	Process  *proc.Process
 	Files    etcd.Files
+
+	binaries kubebin.Binaries
+	dir      string
+	peer     string
+	flags    []string
+	restores int
 }
 
 // Start starts an etcd that ends with the test.
@@ -45,26 +54,33 @@ func Start(t testing.TB, flags ...string) *Server {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	s := &Server{Endpoint: "https://" + free(t), Files: certificates(t, dir)}
-	peer := "http://" + free(t)
-	s.Process, err = proc.Start(proc.Command{
-		Name: "etcd", Path: binaries.Etcd, Dir: dir, Log: filepath.Join(dir, "etcd.log"),
-		Args: append([]string{
-			"--name=one", "--data-dir=" + filepath.Join(dir, "data"),
-			"--listen-client-urls=" + s.Endpoint, "--advertise-client-urls=" + s.Endpoint,
-			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=one=" + peer,
-			"--cert-file=" + s.Files.Cert, "--key-file=" + s.Files.Key, "--trusted-ca-file=" + s.Files.CA, "--client-cert-auth=true",
-			"--log-level=warn", "--unsafe-no-fsync=true",
-		}, flags...),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := &Server{Endpoint: "https://" + free(t), Files: certificates(t, dir), binaries: binaries, dir: dir, peer: "http://" + free(t), flags: flags}
+	s.run(t, filepath.Join(dir, "data"))
 	t.Cleanup(func() {
 		if err := s.Process.Kill(); err != nil {
 			t.Error(err)
 		}
 	})
+	return s
+}
+
+// run starts the process with a folder of data, and waits until it answers.
+func (s *Server) run(t testing.TB, data string) {
+	t.Helper()
+	var err error
+	s.Process, err = proc.Start(proc.Command{
+		Name: "etcd", Path: s.binaries.Etcd, Dir: s.dir, Log: filepath.Join(s.dir, "etcd.log"),
+		Args: append([]string{
+			"--name=one", "--data-dir=" + data,
+			"--listen-client-urls=" + s.Endpoint, "--advertise-client-urls=" + s.Endpoint,
+			"--listen-peer-urls=" + s.peer, "--initial-advertise-peer-urls=" + s.peer, "--initial-cluster=one=" + s.peer,
+			"--cert-file=" + s.Files.Cert, "--key-file=" + s.Files.Key, "--trusted-ca-file=" + s.Files.CA, "--client-cert-auth=true",
+			"--log-level=warn", "--unsafe-no-fsync=true",
+		}, s.flags...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), StartTimeout)
 	defer cancel()
 	raw := s.Raw(t)
@@ -76,7 +92,45 @@ func Start(t testing.TB, flags ...string) *Server {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return s
+}
+
+// Backup saves a snapshot and returns its file.
+func (s *Server) Backup(t testing.TB) string {
+	t.Helper()
+	from, err := s.Raw(t).Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	file := filepath.Join(t.TempDir(), "backup.db")
+	to, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(to, from)
+	if err := errors.Join(err, to.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Restore replaces the etcd by what a backup holds, under the same URLs and token,
+// as an operator does after a disaster. Flags are those of etcdutl snapshot restore.
+func (s *Server) Restore(t testing.TB, backup string, flags ...string) {
+	t.Helper()
+	if err := s.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.restores++
+	data := filepath.Join(s.dir, fmt.Sprintf("data-%d", s.restores))
+	args := append([]string{
+		"snapshot", "restore", backup, "--data-dir=" + data, "--name=one",
+		"--initial-cluster=one=" + s.peer, "--initial-advertise-peer-urls=" + s.peer,
+	}, flags...)
+	if text, err := exec.CommandContext(t.Context(), s.binaries.Etcdutl, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	s.run(t, data)
 }
 
 // free is an address of this machine that nobody uses now.

@@ -28,6 +28,8 @@ type Report struct {
 	// Foreign are keys that somebody else has changed between the cut and the end.
 	Foreign      []string `json:"foreignWrites"`
 	ForeignCount int      `json:"foreignWritesCount"`
+	// Head is the primary's revision when the comparison began.
+	Head int64 `json:"primaryHead"`
 	// Owner is who writes the standby, and OwnerRev since which revision of it.
 	Owner    string `json:"owner"`
 	OwnerRev int64  `json:"ownerRevision"`
@@ -50,7 +52,10 @@ func (r Report) Why() string {
 
 // Examination is what a judgement is made of.
 func (r Report) Examination() replica.Examination {
-	return replica.Examination{At: r.Time, Owner: r.OwnerRev, Clean: r.Clean(), Why: r.Why(), Foreign: r.ForeignCount}
+	return replica.Examination{
+		At: r.Time, Owner: r.OwnerRev, Clean: r.Clean(), Why: r.Why(), Foreign: r.ForeignCount,
+		Head: r.Head, Rev: r.Verdict.Cut.Rev, Keys: r.Verdict.Keys,
+	}
 }
 
 // Examine reads both sides, page by page. Most bounds each list of the report.
@@ -84,10 +89,11 @@ func examine(ctx context.Context, source, target *etcd.Client, rules selection.R
 	if err != nil {
 		return Report{}, err
 	}
-	if err := sameSource(ctx, source, standing, rules); err != nil {
+	head, err := sameSource(ctx, source, standing, rules)
+	if err != nil {
 		return Report{}, err
 	}
-	report := Report{Time: begin, OwnerRev: standing.Owner}
+	report := Report{Time: begin, OwnerRev: standing.Owner, Head: head}
 	if report.Owner, _, err = target.Owner(ctx); err != nil {
 		return Report{}, err
 	}
@@ -113,18 +119,18 @@ func examine(ctx context.Context, source, target *etcd.Client, rules selection.R
 }
 
 // sameSource refuses a comparison with another primary than the one that was
-// copied: revisions of another mean nothing.
-func sameSource(ctx context.Context, source *etcd.Client, standing replica.Standing, rules selection.Rules) error {
-	head, err := source.Head(ctx)
+// copied: revisions of another mean nothing. It returns the primary's revision.
+func sameSource(ctx context.Context, source *etcd.Client, standing replica.Standing, rules selection.Rules) (head int64, err error) {
+	peer, err := source.Source(ctx)
 	if err != nil {
-		return fmt.Errorf("primary: %w", err)
+		return 0, fmt.Errorf("primary: %w", err)
 	}
-	peer := replica.Source{ID: head.ID, Epoch: standing.Checkpoint.Epoch, Rules: rules.Digest(), Rev: head.Rev}
+	peer.Epoch, peer.Rules = standing.Checkpoint.Epoch, rules.Digest()
 	if peer.Rules != standing.Checkpoint.Rules {
-		return fmt.Errorf("the standby was copied under other rules (%s) than are asked for (%s); use the configuration of the mirror", standing.Checkpoint.Rules, peer.Rules)
+		return 0, fmt.Errorf("the standby was copied under other rules (%s) than are asked for (%s); use the configuration of the mirror", standing.Checkpoint.Rules, peer.Rules)
 	}
 	_, err = replica.Decide(standing, peer)
-	return err
+	return peer.Rev, err
 }
 
 // watched shows all objects of the standby to owners as they pass.

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,7 +56,7 @@ func NewAnswer(r examine.Report, verdict replica.Judgement, why string) Answer {
 		a.Dangling = []replica.Dangling{}
 	}
 	for i := range a.Dangling {
-		a.Dangling[i].Dependent = Printable(a.Dangling[i].Dependent)
+		a.Dangling[i].Dependent, a.Dangling[i].Owner = Printable(a.Dangling[i].Dependent), Printable(a.Dangling[i].Owner)
 	}
 	for _, key := range r.Foreign {
 		a.Foreign = append(a.Foreign, Printable(key))
@@ -92,16 +93,36 @@ func (m *Monitor) check(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "use GET", http.StatusMethodNotAllowed)
 		return
 	}
+	if r := m.takeUnread(); r != nil {
+		m.answer(w, request, *r)
+		return
+	}
 	if !m.begin() {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "the last check is under way, or younger than a minute; ask again in 10 seconds or later", http.StatusTooEarly)
 		return
 	}
 	defer m.end()
-	report, err := m.compare(request.Context())
+	// A client that has no patience does not end the comparison: it would begin another
+	// one a minute later, and never see the end of any.
+	report, err := m.compare(context.WithoutCancel(request.Context()))
+	if r := (result{report, err}); request.Context().Err() != nil {
+		m.keepUnread(r)
+	} else {
+		m.answer(w, request, r)
+	}
+}
+
+// result of a check.
+type result struct {
+	report examine.Report
+	err    error
+}
+
+func (m *Monitor) answer(w http.ResponseWriter, request *http.Request, r result) {
 	verdict, why := m.judge()
 	asJSON := strings.Contains(request.Header.Get("Accept"), "application/json")
-	if err != nil {
+	if r.err != nil {
 		if asJSON {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -111,7 +132,7 @@ func (m *Monitor) check(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, why, http.StatusServiceUnavailable)
 		return
 	}
-	answer := NewAnswer(report, verdict, why)
+	answer := NewAnswer(r.report, verdict, why)
 	if asJSON {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(answer)

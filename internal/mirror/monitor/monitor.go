@@ -43,6 +43,7 @@ type Monitor struct {
 	mu      sync.Mutex
 	asked   time.Time // when /check was last begun
 	busy    bool
+	unread  *result // of a check whose client had gone when it ended
 	history []replica.Examination
 	last    examine.Report
 	equal   examine.Report // the last clean one
@@ -122,7 +123,7 @@ func (m *Monitor) compare(ctx context.Context) (examine.Report, error) {
 func (m *Monitor) judge() (replica.Judgement, string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return replica.Judge(m.history)
+	return replica.JudgeAt(m.history, m.Now(), m.Every)
 }
 
 // begin is false when a check is under way, or the last is too young.
@@ -141,6 +142,26 @@ func (m *Monitor) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.busy = false
+}
+
+// keepUnread holds a result for whoever asks next.
+func (m *Monitor) keepUnread(r result) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unread = &r
+}
+
+// takeUnread is a result that nobody has seen; nil when there is none, or when it is
+// so old that another comparison may begin.
+func (m *Monitor) takeUnread() *result {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.unread
+	m.unread = nil
+	if m.Now().Sub(m.asked) >= recheck {
+		return nil
+	}
+	return r
 }
 
 func (m *Monitor) tell(tell meter.Tell) {

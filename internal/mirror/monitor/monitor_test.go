@@ -143,4 +143,44 @@ Verdict Inconsistent: 1 missed, 1 surplus, 1 different of 3 keys
 			t.Errorf("metrics lack %q:\n%s", line, metrics)
 		}
 	}
+	w.err, w.report = nil, examine.Report{Verdict: replica.Verdict{Consistent: true, Keys: 3}}
+	for range 2 {
+		w.now = w.now.Add(61 * time.Second)
+		check("")
+	}
+	for _, want := range []string{"Consistent", "Unknown"} {
+		if _, metrics := get(t, server.Client(), server.URL+"/metrics", ""); !strings.Contains(metrics, `lockstep_mirror_verdict{verdict="`+want+`"} 1`) {
+			t.Errorf("the metrics do not say %s:\n%s", want, metrics)
+		}
+		w.now = w.now.Add(time.Hour) // nobody compares any more
+	}
+}
+
+// A client that goes before the comparison has ended leaves it to the next one.
+func TestCheckOfAnImpatientClient(t *testing.T) {
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	gone, leave := context.WithCancel(t.Context())
+	compared := 0
+	m := monitor.New(monitor.Options{
+		Now: func() time.Time { return now },
+		Examine: func(ctx context.Context) (examine.Report, error) {
+			leave()
+			if ctx.Err() != nil {
+				t.Error("the comparison ended with the client")
+			}
+			compared++
+			return examine.Report{Time: now, OwnerRev: 7, Verdict: replica.Verdict{Consistent: true, Keys: 3}}, nil
+		},
+	})
+	check := func(ctx context.Context) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/check", nil))
+		return w
+	}
+	check(gone)
+	for i, want := range []int{http.StatusOK, http.StatusTooEarly} {
+		if w := check(t.Context()); w.Code != want || compared != 1 {
+			t.Errorf("request %d after it is answered %d after %d comparisons, want %d after 1", i+1, w.Code, compared, want)
+		}
+	}
 }

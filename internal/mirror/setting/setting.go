@@ -41,6 +41,9 @@ type Config struct {
 	AdditionalIgnoreEqual []string `json:"additionalIgnoreEqual,omitempty"`
 	// LocalCustomResourceDefinitions: the sides have different versions.
 	LocalCustomResourceDefinitions bool `json:"localCustomResourceDefinitions,omitempty"`
+	// FirstCopyMayDelete: the first copy may delete more than half of what the
+	// standby has.
+	FirstCopyMayDelete bool `json:"firstCopyMayDelete,omitempty"`
 	// SpillDir is for the index of a copy; empty means the system's folder.
 	SpillDir string `json:"spillDir,omitempty"`
 	Lease    Lease  `json:"lease,omitempty"`
@@ -127,8 +130,14 @@ func (s Side) problems(name string) (problems []string) {
 	}
 	for _, endpoint := range s.Endpoints {
 		u, err := url.Parse(endpoint)
-		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		switch {
+		case err == nil && u.User != nil:
+			// Endpoints are printed in errors, so it is not quoted here either.
+			problems = append(problems, fmt.Sprintf("an URL of %s.endpoints holds a user's name; set %s.username and %s.passwordFile", name, name, name))
+		case err != nil || u.Host == "" || !strings.HasPrefix(endpoint, "https://") && !strings.HasPrefix(endpoint, "http://"):
 			problems = append(problems, fmt.Sprintf("%s.endpoints holds %q, which is no URL such as https://10.0.0.1:2379", name, endpoint))
+		case strings.HasPrefix(endpoint, "https://") != strings.HasPrefix(s.Endpoints[0], "https://"):
+			problems = append(problems, name+".endpoints mixes http and https")
 		}
 	}
 	if (s.CertFile == "") != (s.KeyFile == "") {

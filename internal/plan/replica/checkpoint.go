@@ -34,6 +34,12 @@ type Checkpoint struct {
 	// Rev is the last revision of the source that was wholly here. While
 	// Syncing it is the one before; 0: there was none, or it counts no longer.
 	Rev int64 `json:"rev"`
+	// Seen is the last revision that came with an event, where that is before Rev:
+	// for what is between them there is the server's word alone.
+	Seen int64 `json:"seen,omitempty"`
+	// Log of the source when it was last looked at; nil in a checkpoint of an
+	// older version.
+	Log *Log `json:"log,omitempty"`
 	// Torn is set in mode Torn only, Sync in mode Syncing only.
 	Torn *Part `json:"torn,omitempty"`
 	Sync *Sync `json:"sync,omitempty"`

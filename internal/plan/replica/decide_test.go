@@ -195,3 +195,33 @@ func TestParseCheckpoint(t *testing.T) {
 		}
 	}
 }
+
+// A checkpoint that moved is not always by the transaction that was just tried: an
+// earlier one, which was given up, may have come late.
+func TestResolve(t *testing.T) {
+	begun := replica.Begin(replica.Standing{}, replica.Source{ID: "s", Rev: 40}, 40, 12, replica.Order{}).Then
+	steady := replica.Checkpoint{Source: "s", Mode: replica.Steady, Rev: 12}
+	late := steady
+	late.Rev = 13
+	s := replica.Standing{Fence: replica.Fence{Owner: 3, Mod: 7}, Checkpoint: steady}
+	txn := replica.Txn{If: s.Fence, Then: begun}
+	at := func(mod int64, c replica.Checkpoint) replica.Standing {
+		return replica.Standing{Fence: replica.Fence{Owner: 3, Mod: mod}, Checkpoint: c}
+	}
+	for name, c := range map[string]struct {
+		read replica.Standing
+		want bool
+	}{
+		"nothing has happened":  {at(7, steady), false},
+		"it has happened":       {at(8, begun), true},
+		"another one came late": {at(8, late), false},
+	} {
+		now, happened, err := s.Resolve(txn, c.read)
+		if err != nil || happened != c.want || now.Mod != c.read.Mod || !now.Checkpoint.Equal(c.read.Checkpoint) {
+			t.Errorf("%s: got %t at %d, %v; want %t at %d", name, happened, now.Mod, err, c.want, c.read.Mod)
+		}
+	}
+	if _, _, err := s.Resolve(txn, replica.Standing{Fence: replica.Fence{Owner: 4, Mod: 8}, Checkpoint: begun}); err == nil {
+		t.Error("another owner is taken for this one")
+	}
+}

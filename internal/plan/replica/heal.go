@@ -2,6 +2,11 @@ package replica
 
 import "github.com/lockstep-dev/lockstep/internal/plan/refusal"
 
+// Touch writes the checkpoint as it is. What others did to the target before is then
+// before the cut of the next comparison, and what they do later is after the
+// transaction, where a watch hears it: nothing is between the two.
+func Touch(s Standing) Txn { return Txn{If: s.Fence, Then: s.Checkpoint} }
+
 // Heal writes again what somebody else took from a steady target or changed in
 // it, such as a garbage collector that did not find an owner. The keys are
 // mirrored, with the source's values at the checkpoint's revision, owners first;

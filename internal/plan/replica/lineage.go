@@ -87,7 +87,10 @@ func (l *Lineage) Rest() []Ready {
 	var ready []Ready
 	for _, h := range l.queue {
 		if !h.released {
-			ready = append(ready, Ready{Place: h.Place, Safe: l.safe(), Waited: true})
+			if n := len(ready); n > 0 {
+				ready[n-1].Safe = before(h.Place) // all that is before this one has been written
+			}
+			ready = append(ready, Ready{Place: h.Place, Waited: true})
 		}
 	}
 	l.queue, l.waiting = nil, nil
@@ -143,9 +146,13 @@ func (l *Lineage) safe() Place {
 	if len(l.queue) == 0 {
 		return l.position
 	}
-	first := l.queue[0].Place
-	first.Key = "" // no key is empty, so this is before all of its rank
-	return first
+	return before(l.queue[0].Place)
+}
+
+// before is the place before all of the same rank and depth: no key is empty.
+func before(p Place) Place {
+	p.Key = ""
+	return p
 }
 
 // Until makes a transaction of a copy say behind which place it goes on. A key

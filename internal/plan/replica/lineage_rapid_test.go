@@ -64,6 +64,26 @@ func TestLineage(t *testing.T) {
 	})
 }
 
+// Whoever waits for an owner that never comes is written at the end; a copy that is
+// interrupted there goes on where it was.
+func TestRestGoesOnWhereItWas(t *testing.T) {
+	var lineage replica.Lineage
+	for i := range 5 {
+		kin := stored.Kin{Owners: []stored.Identity{{UID: "there already"}}}
+		kin.UID = fmt.Sprint(i)
+		if ready := lineage.Arrive(replica.Place{Rank: int64(i + 1), Key: "k"}, kin); len(ready) != 0 {
+			t.Fatalf("%d does not wait: %v", i, ready)
+		}
+	}
+	var safe []int64
+	for _, ready := range lineage.Rest() {
+		safe = append(safe, ready.Safe.Rank)
+	}
+	if want := []int64{2, 3, 4, 5, 5}; !slices.Equal(safe, want) {
+		t.Errorf("a copy would go on at ranks %v, want %v", safe, want)
+	}
+}
+
 // hopeless: an object that waits to the end, told the slow way.
 func hopeless(kin []stored.Kin, i int) bool {
 	done := map[string]bool{}

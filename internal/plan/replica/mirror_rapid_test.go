@@ -25,6 +25,9 @@ type process struct {
 	// late are transactions whose answer was lost while they were on their way.
 	late *[]replica.Txn
 	calm bool // no faults any more
+	// liar: the server says now and then that all has been delivered, and it has not.
+	liar bool
+	sent int64 // the last revision that was delivered
 }
 
 // start reads all there is to know.
@@ -44,7 +47,7 @@ func (p *process) step() error {
 	step := replica.Next(p.standing, p.queue, p.limits)
 	switch {
 	case step.Gap != nil:
-		return p.gap()
+		return p.gap(step.Gap)
 	case step.Txn == nil:
 		return nil
 	}
@@ -65,25 +68,25 @@ func (p *process) decide() error {
 	case decision.Continue:
 		return p.copy()
 	}
-	p.queue, p.watching = replica.Start(p.standing.Checkpoint), true
+	p.queue, p.watching, p.sent = replica.Start(p.standing.Checkpoint), true, decision.Watch-1
 	return nil
 }
 
 // gap compares instead of watching on. Nothing is lost by a copy of what
 // changed since the last whole revision.
-func (p *process) gap() error {
+func (p *process) gap(gap *replica.GapError) error {
 	p.watching = false
-	return p.write(replica.Begin(p.standing, p.about(), p.source.rev, p.standing.Checkpoint.Rev, replica.Order{}))
+	return p.write(replica.Begin(p.standing, p.about(), p.source.rev, gap.From(p.standing.Checkpoint), replica.Order{}))
 }
 
 // receive takes some of what the watch has; with repetitions, as some servers do.
 func (p *process) receive() error {
-	from, most := p.queue.Through, len(p.source.history)
+	from, most := p.sent, len(p.source.history)
 	if !p.calm {
 		most = rapid.IntRange(0, 4).Draw(p.t, "delivered")
 		from -= int64(rapid.IntRange(0, 2).Draw(p.t, "repeated"))
 	}
-	if p.standing.Checkpoint.Rev+1 < p.source.compacted && p.queue.Through < p.source.compacted {
+	if p.sent+1 < p.source.compacted {
 		p.watching = false // the watch ends with an error
 		return nil
 	}
@@ -92,13 +95,20 @@ func (p *process) receive() error {
 		if revision.Rev > from && len(batch.Revisions) < most {
 			batch.Revisions = append(batch.Revisions, revision)
 			batch.Through = revision.Rev
+			p.sent = max(p.sent, revision.Rev)
 		}
+	}
+	if p.liar && !p.calm && rapid.IntRange(0, 3).Draw(p.t, "lies") == 0 {
+		batch.Through, p.source.lied = p.source.rev, true
 	}
 	if all := p.source.history; len(all) == 0 || batch.Through == all[len(all)-1].Rev || p.calm {
 		batch.Through = p.source.rev
 	}
 	queue, err := p.queue.Add(rules, batch)
 	p.queue = queue
+	if gap := new(replica.GapError); errors.As(err, &gap) {
+		return p.gap(gap)
+	}
 	return err
 }
 
@@ -209,7 +219,7 @@ func TestEveryCheckpointIsAStateOfTheSource(t *testing.T) {
 			Bytes: rapid.IntRange(1500, 4000).Draw(t, "max bytes"),
 		}, local: map[string]string{"/registry/leases/shop/0": "ours"}}
 		var late []replica.Txn
-		p := &process{t: t, source: s, target: target, late: &late}
+		p := &process{t: t, source: s, target: target, late: &late, liar: rapid.Bool().Draw(t, "liar")}
 		p.start()
 		var zombie *process
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
@@ -247,6 +257,10 @@ func TestEveryCheckpointIsAStateOfTheSource(t *testing.T) {
 		}
 		if c := target.checkpoint.Checkpoint; c.Mode != replica.Steady || c.Rev != s.rev {
 			t.Fatalf("the source rests at revision %d, and the checkpoint is %s", s.rev, c.Encode())
+		}
+		s.lied = false // what it said in between is forgotten: all is here in the end
+		if err := target.check(); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -21,12 +21,33 @@ type Queue struct {
 	Local int
 }
 
-// Start is the queue of a watch from the revision after the checkpoint's.
-func Start(c Checkpoint) Queue { return Queue{Through: c.Rev, last: c.Rev} }
+// Start is the queue of a watch from the revision after the last that was seen.
+func Start(c Checkpoint) Queue { return Queue{Through: c.Rev, last: c.seen()} }
+
+// seen is the last revision of the source that nobody's word is needed for.
+func (c Checkpoint) seen() int64 {
+	if c.Seen != 0 {
+		return min(c.Seen, c.Rev)
+	}
+	return c.Rev
+}
 
 // GapError says that the watch cannot be trusted to be complete, so that the
 // sides have to be compared at one revision (Begin).
-type GapError struct{ Why string }
+type GapError struct {
+	Why string
+	// Since is the revision up to which nothing is missing; the checkpoint may say
+	// more, on the word of a server. 0: what the checkpoint says.
+	Since int64
+}
+
+// From is the revision after which everything is read again.
+func (e *GapError) From(c Checkpoint) int64 {
+	if e.Since != 0 {
+		return min(e.Since, c.seen())
+	}
+	return c.seen()
+}
 
 func (e *GapError) Error() string {
 	return "the changes of the primary are not complete: " + e.Why + "; they are read again at one revision (M-3)"
@@ -41,7 +62,8 @@ func (q Queue) Add(rules selection.Rules, batch Batch) (Queue, error) {
 			continue
 		case revision.Rev <= q.Through:
 			// A server said that nothing more comes up to Through, and then this.
-			return q, &GapError{fmt.Sprintf("revision %d came after revision %d was said to be complete", revision.Rev, q.Through)}
+			// Etcd before 3.4.25 and 3.5.8 does when it is asked while a watch catches up.
+			return q, &GapError{Why: fmt.Sprintf("revision %d came after revision %d was said to be complete", revision.Rev, q.Through), Since: q.last}
 		}
 		change, local, err := Select(rules, revision)
 		if err != nil {
@@ -106,7 +128,7 @@ func isMirrored(rules selection.Rules, event Event) (bool, error) {
 	verdict := rules.Classify(event.Key)
 	if verdict.DependsOnObject {
 		if event.Deleted && value == nil {
-			return false, &GapError{fmt.Sprintf("what %s was before it was deleted at revision %d has been compacted", event.Key, event.Mod)}
+			return false, &GapError{Why: fmt.Sprintf("what %s was before it was deleted at revision %d has been compacted", event.Key, event.Mod)}
 		}
 		verdict = rules.ClassifyObject(event.Key, stored.Facts(value))
 	}

@@ -23,6 +23,16 @@ func (s Standing) Happened(t Txn, revision int64) Standing {
 	return Standing{Fence: Fence{Owner: s.Owner, Mod: revision}, Checkpoint: t.Then}
 }
 
+// Resolve is the standing after a transaction whose answer was lost or that was
+// prevented, by what was read back, and whether it was this one that happened. A
+// checkpoint that moved may also be that of an earlier one, which was given up while
+// it was on its way; what was planned upon the standing of before is planned anew
+// then, which is always safe.
+func (s Standing) Resolve(t Txn, read Standing) (now Standing, happened bool, err error) {
+	now, err = s.Settle(read)
+	return now, err == nil && now.Mod != s.Mod && now.Checkpoint.Equal(t.Then), err
+}
+
 // Settle adopts what was read back after a transaction was prevented, or when
 // nobody knows whether it happened. As long as the owner is the same, only we
 // can have written the checkpoint, so what it says is what happened: the work it

@@ -23,20 +23,24 @@ type Step struct {
 func Next(s Standing, q Queue, limits Limits) Step {
 	switch {
 	case s.Mod == 0 || s.Checkpoint.Mode == Syncing:
-		return Step{Gap: &GapError{"no revision has been copied as a whole"}}
+		return Step{Gap: &GapError{Why: "no revision has been copied as a whole"}}
 	case s.Checkpoint.Mode == Torn:
 		return s.nextPart(q, limits)
 	case len(q.Changes) > 0:
 		return s.merge(q, limits)
 	case q.Through > s.Checkpoint.Rev:
-		return Step{Txn: &Txn{If: s.Fence, Then: s.Checkpoint.whole(q.Through)}, Idle: true}
+		return Step{Txn: &Txn{If: s.Fence, Then: s.Checkpoint.whole(q.Through, q.last)}, Idle: true}
 	}
 	return Step{}
 }
 
-// whole is the checkpoint after everything up to rev.
-func (c Checkpoint) whole(rev int64) Checkpoint {
-	c.Mode, c.Rev, c.Torn, c.Sync = Steady, rev, nil, nil
+// whole is the checkpoint after everything up to rev, of which events have been
+// seen up to another one.
+func (c Checkpoint) whole(rev, seen int64) Checkpoint {
+	c.Mode, c.Rev, c.Seen, c.Torn, c.Sync = Steady, rev, 0, nil, nil
+	if seen < rev {
+		c.Seen = seen
+	}
 	return c
 }
 
@@ -50,10 +54,11 @@ func (s Standing) merge(q Queue, limits Limits) Step {
 		return s.part(q.Changes[0], 0, limits)
 	}
 	rev := q.Changes[n-1].Rev
+	seen := rev
 	if n == len(q.Changes) {
-		rev = max(rev, q.Through)
+		rev, seen = max(rev, q.Through), max(rev, q.last)
 	}
-	return Step{Txn: &Txn{If: s.Fence, Ops: merged.ops, Then: s.Checkpoint.whole(rev)}, Changes: n}
+	return Step{Txn: &Txn{If: s.Fence, Ops: merged.ops, Then: s.Checkpoint.whole(rev, seen)}, Changes: n}
 }
 
 // merger keeps the last operation of each key, at the place of the first.
@@ -96,13 +101,13 @@ func (s Standing) nextPart(q Queue, limits Limits) Step {
 	torn := s.Checkpoint.Torn
 	if len(q.Changes) == 0 {
 		if q.Through >= torn.Rev {
-			return Step{Gap: &GapError{fmt.Sprintf("revision %d, of which a part has been written, was not delivered again", torn.Rev)}}
+			return Step{Gap: &GapError{Why: fmt.Sprintf("revision %d, of which a part has been written, was not delivered again", torn.Rev)}}
 		}
 		return Step{} // it is still to come
 	}
 	change := q.Changes[0]
 	if change.Rev != torn.Rev || len(change.Ops) != torn.Of || torn.Done >= torn.Of {
-		return Step{Gap: &GapError{fmt.Sprintf("%d of %d changes of revision %d have been written, and it is now another one", torn.Done, torn.Of, torn.Rev)}}
+		return Step{Gap: &GapError{Why: fmt.Sprintf("%d of %d changes of revision %d have been written, and it is now another one", torn.Done, torn.Of, torn.Rev)}}
 	}
 	return s.part(change, torn.Done, limits)
 }
@@ -115,7 +120,7 @@ func (s Standing) part(change Change, done int, limits Limits) Step {
 	then := s.Checkpoint
 	finished := 0
 	if done += len(ops); done == len(change.Ops) {
-		then, finished = then.whole(change.Rev), 1
+		then, finished = then.whole(change.Rev, change.Rev), 1
 	} else {
 		then.Mode, then.Torn = Torn, &Part{Rev: change.Rev, Done: done, Of: len(change.Ops)}
 	}

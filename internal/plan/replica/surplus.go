@@ -23,10 +23,21 @@ func Candidate(rules selection.Rules, key string) bool {
 	return verdict.Class == selection.Mirrored || verdict.DependsOnObject
 }
 
+// Removable tells whether a surplus key may be deleted: it is mirrored, and nobody
+// would have to read its labels to know. An encrypted object that only the standby
+// has may be its own, of the management cluster; its key does not tell that.
+func Removable(rules selection.Rules, key string, value []byte) bool {
+	verdict := rules.Classify(key)
+	if verdict.DependsOnObject {
+		verdict = rules.ClassifyObject(key, stored.Facts(value))
+	}
+	return verdict.Class == selection.Mirrored && !verdict.DependsOnObject
+}
+
 // Surplus finds the keys that the target has and the source, at the pinned
 // revision, has not. Both are sorted by key and need no values; two pages of
 // memory are enough. What it yields is to be read with its value and asked with
-// Mirrored before it is deleted: labels may say that it is the target's own.
+// Removable before it is deleted: labels may say that it is the target's own.
 func Surplus(rules selection.Rules, source, target iter.Seq2[KV, error]) iter.Seq2[KV, error] {
 	return func(yield func(KV, error) bool) {
 		for pair, err := range pairs(source, target) {

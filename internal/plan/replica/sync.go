@@ -13,6 +13,8 @@ type Source struct {
 	Epoch int64
 	Rules string // digest of the rules now
 	Rev   int64  // its revision now
+	// Log is where its raft log is; zero when nobody said.
+	Log Log
 	// Compacted is the lowest revision that can still be read; 0: not known.
 	Compacted int64
 }
@@ -47,7 +49,9 @@ func Decide(s Standing, source Source) (Decision, error) {
 	case source.Rev < reached(c):
 		return Decision{}, refuse(
 			fmt.Sprintf("the source is at revision %d, and revision %d has been copied from it: it was restored from a backup", source.Rev, reached(c)),
-			"compare both sides; to follow the restored primary, delete the checkpoint key of the standby")
+			followRestored)
+	case c.Log != nil && c.Log.Restored(source) != "":
+		return Decision{}, refuse("the source has lost what was copied from it: it was restored from a backup ("+c.Log.Restored(source)+")", followRestored)
 	case c.Epoch < source.Epoch:
 		return Decision{Begin: true, Why: "a promotion has happened since the copy"}, nil
 	case c.Rules != source.Rules:
@@ -55,11 +59,11 @@ func Decide(s Standing, source Source) (Decision, error) {
 	case c.Mode == Syncing && c.Sync.Pin >= source.Compacted:
 		return Decision{Continue: true}, nil
 	case c.Mode == Syncing:
-		return Decision{Begin: true, Since: c.Rev, Why: fmt.Sprintf("revision %d, which was being copied, has been compacted", c.Sync.Pin)}, nil
-	case c.Rev+1 < source.Compacted:
-		return Decision{Begin: true, Since: c.Rev, Why: fmt.Sprintf("the changes after revision %d have been compacted (M-3)", c.Rev)}, nil
+		return Decision{Begin: true, Since: c.seen(), Why: fmt.Sprintf("revision %d, which was being copied, has been compacted", c.Sync.Pin)}, nil
+	case c.seen()+1 < source.Compacted:
+		return Decision{Begin: true, Since: c.seen(), Why: fmt.Sprintf("the changes after revision %d have been compacted (M-3)", c.seen())}, nil
 	}
-	return Decision{Watch: c.Rev + 1}, nil
+	return Decision{Watch: c.seen() + 1}, nil
 }
 
 // reached is the highest revision of the source that left something here.
@@ -73,6 +77,8 @@ func reached(c Checkpoint) int64 {
 	return c.Rev
 }
 
+const followRestored = "compare both sides; to follow the restored primary, delete the checkpoint key of the standby"
+
 func refuse(why, next string) error {
 	return &refusal.Refusal{What: "cannot mirror into the standby's etcd", Why: why, Next: next, Rule: "D-02"}
 }
@@ -82,9 +88,10 @@ func refuse(why, next string) error {
 // revision is above since: the others are here already, because nothing but the
 // mirror writes them. Since 0 takes all.
 func Begin(s Standing, source Source, pin, since int64, order Order) Txn {
+	log := source.noted()
 	return Txn{If: s.Fence, Then: Checkpoint{
 		Source: source.ID, Epoch: source.Epoch, Rules: source.Rules,
-		Mode: Syncing, Rev: since,
+		Mode: Syncing, Rev: since, Log: &log,
 		Sync: &Sync{Pin: pin, Order: order.Digest()},
 	}}
 }
@@ -160,7 +167,7 @@ func End(s Standing) (Txn, error) {
 	if err := s.during("ending the copy", true); err != nil {
 		return Txn{}, err
 	}
-	return Txn{If: s.Fence, Then: s.Checkpoint.whole(s.Checkpoint.Sync.Pin)}, nil
+	return Txn{If: s.Fence, Then: s.Checkpoint.whole(s.Checkpoint.Sync.Pin, s.Checkpoint.Sync.Pin)}, nil
 }
 
 // during is why a step of a copy may not be done now.

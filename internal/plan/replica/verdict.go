@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
@@ -66,9 +67,47 @@ type Verdict struct {
 	// Classes counts the primary's keys, and those that only the standby has, by
 	// the rule that decided about them.
 	Classes map[string]int `json:"classes"`
-	// Findings are in the order of their keys, at most as many as were asked for;
-	// the counts are complete.
+	// Findings are in the order of their keys, of each kind at most as many as were
+	// asked for, and the critical ones before others; the counts are complete.
 	Findings []Finding `json:"findings"`
+}
+
+// findings are those of one comparison, of each kind at most as many as are wanted.
+type findings struct {
+	most   int
+	ofKind map[Kind]*kept
+}
+
+// kept are the findings of one kind.
+type kept struct{ critical, other []Finding }
+
+// keep holds a finding. When there are more than most of a kind, others make room
+// for critical ones; no list is empty while its count is not.
+func (l *findings) keep(f Finding) {
+	k := l.ofKind[f.Kind]
+	if k == nil {
+		k = &kept{}
+		l.ofKind[f.Kind] = k
+	}
+	into := &k.other
+	if f.Critical {
+		into = &k.critical
+	}
+	if len(*into) < l.most {
+		*into = append(*into, f)
+	}
+	if spare := len(k.critical) + len(k.other) - l.most; spare > 0 {
+		k.other = k.other[:len(k.other)-spare]
+	}
+}
+
+// all that was kept, in the order of the keys.
+func (l *findings) all() (all []Finding) {
+	for _, k := range l.ofKind {
+		all = append(append(all, k.critical...), k.other...)
+	}
+	slices.SortFunc(all, func(a, b Finding) int { return strings.Compare(a.Key, b.Key) })
+	return all
 }
 
 // Compare reads both sides, sorted by key and with values, at the cut. An error
@@ -82,15 +121,16 @@ type Look func(key string, mirrored bool, source, target []byte)
 
 // CompareWith is Compare, and shows all that it reads to somebody else as well.
 func CompareWith(cut Cut, rules selection.Rules, source, target iter.Seq2[KV, error], most int, look Look) (Verdict, error) {
-	v := Verdict{Cut: cut, Classes: map[string]int{}}
+	v, found := Verdict{Cut: cut, Classes: map[string]int{}}, findings{most: most, ofKind: map[Kind]*kept{}}
 	for pair, err := range pairs(source, target) {
 		if err != nil {
 			return Verdict{}, fmt.Errorf("cannot compare the primary at revision %d with the standby at %d: %w", cut.Rev, cut.Mod, err)
 		}
-		key, mirrored := v.look(rules, pair, most)
+		key, mirrored := v.look(rules, pair, &found)
 		look(key, mirrored, pair.source.bytes(), pair.target.bytes())
 	}
 	v.Consistent = v.Missed+v.Surplus+v.Differs == 0
+	v.Findings = found.all()
 	return v, nil
 }
 
@@ -105,7 +145,7 @@ func (kv *KV) bytes() []byte {
 	return kv.Value
 }
 
-func (v *Verdict) look(rules selection.Rules, p pair, most int) (key string, mirrored bool) {
+func (v *Verdict) look(rules selection.Rules, p pair, found *findings) (key string, mirrored bool) {
 	// The primary says whose an object is; the standby only about what it alone has.
 	one := p.source
 	if one == nil {
@@ -139,9 +179,7 @@ func (v *Verdict) look(rules selection.Rules, p pair, most int) (key string, mir
 		v.Keys++
 		return one.Key, true
 	}
-	if len(v.Findings) < most {
-		v.Findings = append(v.Findings, finding)
-	}
+	found.keep(finding)
 	return one.Key, true
 }
 

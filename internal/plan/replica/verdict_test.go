@@ -52,18 +52,17 @@ func TestCompare(t *testing.T) {
 		"/lockstep/mirror/checkpoint", "{}",
 	)
 	cut := replica.Cut{Rev: 7, Mod: 9}
-	got, err := replica.Compare(cut, rules, sorted(primary), sorted(standby), 4)
+	got, err := replica.Compare(cut, rules, sorted(primary), sorted(standby), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := replica.Verdict{
 		Cut: cut, Keys: 5, Missed: 2, Surplus: 1, Differs: 2, Unread: 1,
 		Classes: map[string]int{"capi": 3, "global": 2, "lease": 1, "otherwise": 2, "outside": 2, "sync-equal": 1},
-		Findings: []replica.Finding{ // the fifth is counted, not told
+		Findings: []replica.Finding{ // one of each kind is told, all are counted
 			{Key: machine + "bomb", Kind: replica.Differs, Reason: stored.DeletingOnStandby, Critical: true},
 			{Key: machine + "gone", Kind: replica.Missed, Critical: true},
 			{Key: machine + "more", Kind: replica.Extra, Critical: true},
-			{Key: bundle, Kind: replica.Missed, Critical: true},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -80,6 +79,33 @@ func TestCompare(t *testing.T) {
 		if v, err := replica.Compare(cut, rules, one, other, 4); !errors.Is(err, sentinel) || v.Consistent {
 			t.Errorf("what could not be read gave %+v, %v", v, err)
 		}
+	}
+}
+
+// However many there are of one kind, the lists of the others hold theirs; and
+// critical keys come before others.
+//
+// covers: D-11
+func TestFindingsOfEachKind(t *testing.T) {
+	const machines, maps = "/registry/cluster.x-k8s.io/machines/fleet/", "/registry/configmaps/shop/"
+	primary := state(maps+"a", "1", maps+"b", "1", maps+"c", "1", maps+"m", "1", machines+"z", "1", "/registry/secrets/shop/x", "1")
+	standby := state(maps+"a", "2", maps+"b", "2", maps+"c", "2", maps+"s", "1", machines+"z", "1", "/registry/secrets/shop/x", "2", "/registry/secrets/fleet/y", "1")
+	delete(standby, machines+"z")
+	rules := selection.Rules{SyncEqual: map[string]bool{"/registry/secrets/shop/x": true}}
+	v, err := replica.Compare(replica.Cut{}, rules, sorted(primary), sorted(standby), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range v.Findings {
+		got = append(got, string(f.Kind)+" "+f.Key)
+	}
+	want := []string{
+		"missed " + machines + "z", "differs " + maps + "a", "missed " + maps + "m", "surplus " + maps + "s",
+		"surplus /registry/secrets/fleet/y", "differs /registry/secrets/shop/x",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || v.Differs != 4 || v.Missed != 2 || v.Surplus != 2 {
+		t.Errorf("%s\n%+v", diff, v)
 	}
 }
 
