@@ -129,7 +129,7 @@ func TestAMemberIsRenamedWithoutLoss(t *testing.T) {
 	for _, r := range []struct {
 		renaming
 		before bool
-	}{{renaming{all, "east-1", "east1"}, false}, {renaming{all, "east1", "east"}, true}} {
+	}{{renaming{all, "east-1", "east1"}, false}, {renaming{all, "east1", "harbor"}, true}} {
 		r.told(t, r.before)
 		east.ID = r.new
 		for _, service := range []*corev1.Service{web, shop} {
@@ -145,16 +145,16 @@ func TestAMemberIsRenamedWithoutLoss(t *testing.T) {
 		}
 	}
 	set, err := east.ReadSet(t)
-	if err != nil || set.Spec.ClusterID != "east" || set.Annotations[v1alpha1.AnnotationRenamedFrom] != "" {
+	if err != nil || set.Spec.ClusterID != "harbor" || set.Annotations[v1alpha1.AnnotationRenamedFrom] != "" {
 		t.Errorf("the ClusterSet of the member is %+v (%v)", set, err)
 	}
 	// Again is nothing to do, and what is exported from now on arrives.
-	if result, err := (renaming{all, "east1", "east"}).live(t, nil); err != nil || result.Phase != rollout.Done {
+	if result, err := (renaming{all, "east1", "harbor"}).live(t, nil); err != nil || result.Phase != rollout.Done {
 		t.Errorf("again: %s, %v", result.Phase, err)
 	}
 	late := east.Service(t, ns, "late", ports, "10.71.0.3")
 	east.Export(t, ns, "late")
-	west.AwaitImport(t, ns, "late", map[string][]string{"east": {late.Spec.ClusterIP}})
+	west.AwaitImport(t, ns, "late", map[string][]string{"harbor": {late.Spec.ClusterIP}})
 }
 
 // refusedRenames would cost an export, or are only shown: nothing is written.

@@ -11,7 +11,6 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout"
-	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
 )
 
 // publishStep is done when the common area has under the new ID all that the

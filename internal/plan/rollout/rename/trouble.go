@@ -16,7 +16,7 @@ func (o Observed) trouble(m *member) []rule.Finding {
 		found = append(found, rule.Finding{Rule: id, Severity: rule.Refuse, Cluster: cluster, Message: fmt.Sprintf(format, args...), Remedy: remedy})
 	}
 	if err := identity.ValidateCluster(o.New); err != nil {
-		refuse("UPG-CHK-18", "", "choose another ID", "%s", err.Error())
+		refuse("UPG-CHK-18", "", "name another with --to", "%s", err.Error())
 	}
 	for _, needed := range []struct{ what, why string }{
 		{"the announces", o.Evidence.Leader.Announces.Problem()}, {"the credentials of the common area", o.Credentials.Problem()},
