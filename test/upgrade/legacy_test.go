@@ -245,8 +245,48 @@ func savedByTheRunbook(t *testing.T, l *lab.Lab) {
 		}
 		return nil
 	})
+	passedOver(t, east, west, ns)
 	fleet.Steadily(t, aDay+aDay/2, "a day later it is all there", func() error { return imports(t, west, ns, "web", web.Spec.ClusterIP) })
 	witness.Verdict(t)
+}
+
+// passedOver shows why an upgrade has to look for lost changes: what is exported
+// while such a controller is down stays away until it is changed once more (WK-63).
+func passedOver(t *testing.T, east *old, west *fleet.Controller, ns string) {
+	t.Helper()
+	east.scale(t, 0)
+	late := east.Service(t, ns, "late", []corev1.ServicePort{fleet.HTTP}, "10.71.0.3")
+	east.Export(t, ns, "late")
+	before := east.touch(t)
+	east.scale(t, 1)
+	fleet.Eventually(t, "it beats again", func() error {
+		if now := east.touch(t); now == before {
+			return fmt.Errorf("last beat %s", now)
+		}
+		return nil
+	})
+	if err := imports(t, west, ns, "late", late.Spec.ClusterIP); err == nil {
+		t.Error("WK-63: it was not passed over")
+	}
+	east.Change(t, late, func() { metav1.SetMetaDataAnnotation(&late.ObjectMeta, "touched", "once more") })
+	fleet.Eventually(t, "west imports it when it is touched", func() error { return imports(t, west, ns, "late", late.Spec.ClusterIP) })
+}
+
+// scale waits until no process of the controller is left, or one runs.
+func (o *old) scale(t *testing.T, replicas int32) {
+	t.Helper()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "antrea-mc-controller", Namespace: o.namespace}}
+	o.Change(t, deployment, func() { deployment.Spec.Replicas = &replicas })
+	fleet.Eventually(t, fmt.Sprintf("%d replicas", replicas), func() error {
+		var pods corev1.PodList
+		if err := o.List(t.Context(), &pods, client.InNamespace(o.namespace)); err != nil {
+			return err
+		}
+		if len(pods.Items) != int(replicas) {
+			return fmt.Errorf("%d Pods", len(pods.Items))
+		}
+		return nil
+	})
 }
 
 // refuses looks with an image, as somebody who wants to upgrade the leader now, has

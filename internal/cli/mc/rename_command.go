@@ -35,7 +35,7 @@ join again.
 A run that was stopped anywhere is continued by repeating the command.`,
 		Example: `  lockstep mc rename east-1 --to east1 --contexts hub,east,west --dry-run
   lockstep mc rename east-1 --to east1 --contexts hub,east,west`,
-		Args: argument("the present cluster ID", false),
+		Args: argument("the NAME that the member has now, its cluster ID", false),
 	}
 	flags := command.Flags()
 	flags.StringVar(&opts.New, "to", "", "the new cluster `ID`")

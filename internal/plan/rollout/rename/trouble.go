@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+	"github.com/lockstep-dev/lockstep/internal/plan/rules/preflight"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
 )
 
@@ -26,7 +27,8 @@ func (o Observed) trouble(m *member) []rule.Finding {
 		}
 	}
 	if m == nil {
-		refuse("UPG-CHK-5", o.Old, "name the context of that member with --contexts", "none of the contexts is member %q of ClusterSet %q", o.Old, o.Parts.ClusterSet)
+		refuse("UPG-CHK-5", o.Old, "name the context of that member with --contexts", "none of the contexts%s is member %q of ClusterSet %q", o.thatCouldBeRead(), o.Old, o.Parts.ClusterSet)
+		found[len(found)-1].Unknown = o.thatCouldBeRead() != ""
 		return found
 	}
 	if why := o.Secrets.Problem(); why != "" {
@@ -39,8 +41,17 @@ func (o Observed) trouble(m *member) []rule.Finding {
 			refuse("ADM-CS-2", o.Old, fmt.Sprintf("finish that one first: lockstep mc rename %s --to %s", from, o.Old), "the rename of %q to %q is not finished", from, o.Old)
 		}
 	}
-	o.findUnseen(m, refuse)
-	return found
+	return append(found, o.findUnseen()...)
+}
+
+// thatCouldBeRead qualifies what is said of the contexts while one of them is away:
+// it may be the one that is missed, and come back.
+func (o Observed) thatCouldBeRead() string {
+	away := o.Parts.Leader.Unreachable != "" || slices.ContainsFunc(o.Parts.Members, func(p preflight.Part) bool { return p.Unreachable != "" })
+	if away {
+		return " that could be read"
+	}
+	return ""
 }
 
 type refuser func(id, cluster, remedy, format string, args ...any)
@@ -94,15 +105,17 @@ func (o Observed) findPairs(refuse refuser) {
 
 // findUnseen: of members that nobody looks at nobody knows when they have the new
 // endpoints.
-func (o Observed) findUnseen(m *member, refuse refuser) {
+func (o Observed) findUnseen() (found []rule.Finding) {
 	announces, _ := o.Evidence.Leader.Announces.Get()
 	for _, a := range announces {
 		if a.ClusterID == o.Old || a.ClusterID == o.New || slices.Contains(o.Unseen, a.ClusterID) {
 			continue
 		}
 		if _, looked := o.Imported[a.ClusterID]; !looked {
-			refuse("UPG-CHK-5", a.ClusterID, fmt.Sprintf("add its context to --contexts, or leave it out knowingly with --unseen %s", a.ClusterID),
-				"member %q is not among the contexts, so nobody sees whether it has the new endpoints before the old ones go", a.ClusterID)
+			found = append(found, rule.Finding{Rule: "UPG-CHK-5", Severity: rule.Refuse, Cluster: a.ClusterID, Unknown: o.thatCouldBeRead() != "",
+				Message: fmt.Sprintf("member %q is not among the contexts%s, so nobody sees whether it has the new endpoints before the old ones go", a.ClusterID, o.thatCouldBeRead()),
+				Remedy:  fmt.Sprintf("add its context to --contexts, or leave it out knowingly with --unseen %s", a.ClusterID)})
 		}
 	}
+	return found
 }
