@@ -71,14 +71,14 @@ func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
 // has those of the new ID.
 func (r *Reconciler) depose(ctx context.Context, seen *observed, last *clusterset.Access, former *remote.Area) {
 	r.last = nil
-	withdraw := r.withdraw
 	if clusterset.Renamed(seen.set, last) {
 		log.FromContext(ctx).Info("Renamed; the former announce is left to whoever renames", "cluster", last.ClusterID)
-		withdraw = func(ctx context.Context, _ *clusterset.Access, former *remote.Area) error {
-			return r.settled(ctx, former)
+		if err := r.settled(ctx, former); err != nil {
+			log.FromContext(ctx).Error(err, "Writes under the former cluster ID may still come", "cluster", last.ClusterID)
 		}
+		return
 	}
-	if err := withdraw(ctx, last, former); err != nil {
+	if err := r.withdraw(ctx, last, former); err != nil {
 		// The old leader may be gone for good; the new membership must not wait for it.
 		log.FromContext(ctx).Error(err, "Cannot withdraw under the former cluster ID", "cluster", last.ClusterID)
 		r.Events.Eventf(seen.set, nil, "Warning", "WithdrawFailed", "Connect",
