@@ -39,6 +39,7 @@ var verbs = map[string]verb{
 	"leave":                  {nil, []string{"--clusterset=fleet"}},
 	"migrate-legacy":         {},
 	"preflight":              {},
+	"rename":                 {[]string{"east-1"}, []string{"--to=east1"}},
 	"rotate-token":           {[]string{"east-token"}, []string{"--namespace=area", "--member-context=hub"}},
 	"status":                 {},
 	"undeploy leadercluster": {nil, []string{"--namespace=area"}},

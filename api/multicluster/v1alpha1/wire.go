@@ -117,6 +117,11 @@ const (
 	// accepts the common area of the leader's ClusterSet with this UID as it is;
 	// or, for a leader that names none, ends the hold that began at this time.
 	AnnotationAcceptLeader = "multicluster.lockstep.dev/accept-leader"
+	// AnnotationRenamedFrom on the member's ClusterSet: the cluster ID that the
+	// member had before. Whoever wrote it withdraws the announce of that ID when
+	// everybody has what the member publishes under the new one; the member does
+	// not.
+	AnnotationRenamedFrom = "multicluster.lockstep.dev/renamed-from"
 	// FinalizerLeave on the member's ClusterSet keeps it until the member has
 	// withdrawn from the common area.
 	FinalizerLeave = "multicluster.lockstep.dev/leave"

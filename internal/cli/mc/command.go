@@ -35,6 +35,7 @@ export Services to it and import from it. The way to one:
 		newLeave(shell),
 		newMigrateLegacy(shell),
 		newPreflight(shell),
+		newRename(shell),
 		newRotateToken(shell),
 		newStatus(shell),
 		newUndeploy(shell),

@@ -27,23 +27,23 @@ import (
 
 // connect makes the link lead where the ClusterSet says (MEM-CS-1, MEM-CS-2).
 func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
+	last := r.last
+	moved := last != nil && seen.access != nil && (last.ClusterID != seen.access.ClusterID || last.ClusterSet != seen.access.ClusterSet)
+	former := r.Link.Area()
+	if moved {
+		r.Link.Disconnect()
+		// What was learnt of the former announce says nothing about the next one.
+		r.Link.SetState(remote.State{})
+		seen.state = remote.State{}
+	}
 	if err := r.record(ctx, seen); err != nil || seen.access == nil {
 		if err == nil {
 			r.Link.Disconnect()
 		}
 		return err
 	}
-	if last := r.last; last != nil && (last.ClusterID != seen.access.ClusterID || last.ClusterSet != seen.access.ClusterSet) {
-		area := r.Link.Area()
-		r.Link.Disconnect()
-		if err := r.withdraw(ctx, last, area); err != nil {
-			// The old leader may be gone for good; the new membership must not wait for it.
-			log.FromContext(ctx).Error(err, "Cannot withdraw under the former cluster ID", "cluster", last.ClusterID)
-			r.Events.Eventf(seen.set, nil, "Warning", "WithdrawFailed", "Connect",
-				"the exports of former cluster ID %q may remain at the leader; delete MemberClusterAnnounce \"member-announce-from-%s\" there", last.ClusterID, last.ClusterID)
-		}
-		r.last = nil
-		r.Link.SetState(remote.State{})
+	if moved {
+		r.depose(ctx, seen, last, former)
 	} else if r.Link.Area() == nil {
 		// What was learnt of the leader by an earlier process or connection.
 		r.Link.SetState(remote.State{Memory: clusterset.Recall(seen.set.Annotations, r.Now())})
@@ -64,6 +64,26 @@ func (r *Reconciler) connect(ctx context.Context, seen *observed) error {
 		r.Link.Nudge() // the next beat would find it, but a person may be waiting
 	}
 	return nil
+}
+
+// depose ends what the member was before. In a rename the former announce is left
+// to whoever renames: deleted now, it would take the exports along before anybody
+// has those of the new ID.
+func (r *Reconciler) depose(ctx context.Context, seen *observed, last *clusterset.Access, former *remote.Area) {
+	r.last = nil
+	if clusterset.Renamed(seen.set, last) {
+		log.FromContext(ctx).Info("Renamed; the former announce is left to whoever renames", "cluster", last.ClusterID)
+		if err := r.settled(ctx, former); err != nil {
+			log.FromContext(ctx).Error(err, "Writes under the former cluster ID may still come", "cluster", last.ClusterID)
+		}
+		return
+	}
+	if err := r.withdraw(ctx, last, former); err != nil {
+		// The old leader may be gone for good; the new membership must not wait for it.
+		log.FromContext(ctx).Error(err, "Cannot withdraw under the former cluster ID", "cluster", last.ClusterID)
+		r.Events.Eventf(seen.set, nil, "Warning", "WithdrawFailed", "Connect",
+			"the exports of former cluster ID %q may remain at the leader; delete MemberClusterAnnounce \"member-announce-from-%s\" there", last.ClusterID, last.ClusterID)
+	}
 }
 
 // reach opens the link. An area that has lost writes is opened again, with

@@ -63,10 +63,8 @@ func (r *Reconciler) withdraw(parent context.Context, access *clusterset.Access,
 	}
 	ctx, cancel := context.WithTimeout(parent, r.Timeout)
 	defer cancel()
-	if former != nil {
-		if err := former.Settled(ctx); err != nil {
-			return fmt.Errorf("requests to the leader at %s do not end: %w", access.Server, err)
-		}
+	if err := r.settled(ctx, former); err != nil {
+		return err
 	}
 	area, err := r.Link.Aside(*access)
 	if err != nil {
@@ -80,6 +78,19 @@ func (r *Reconciler) withdraw(parent context.Context, access *clusterset.Access,
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete MemberClusterAnnounce %q at the leader: %w", name.Name, err)
+	}
+	return nil
+}
+
+// settled waits for what is still being written through a former connection.
+func (r *Reconciler) settled(parent context.Context, former *remote.Area) error {
+	if former == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(parent, r.Timeout)
+	defer cancel()
+	if err := former.Settled(ctx); err != nil {
+		return fmt.Errorf("requests to the leader at %s do not end: %w", former.Server, err)
 	}
 	return nil
 }

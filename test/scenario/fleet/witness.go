@@ -30,10 +30,11 @@ type Witness struct {
 	namespace string
 	stops     []func()
 
-	mu      sync.Mutex
-	imports map[string]*testimony
-	faults  []string
-	reasons map[string]bool
+	mu        sync.Mutex
+	following bool // the first list has been seen
+	imports   map[string]*testimony
+	faults    []string
+	reasons   map[string]bool
 }
 
 // testimony is what one import must keep, and the ready addresses it has now.
@@ -41,6 +42,7 @@ type testimony struct {
 	ips   []string
 	ready map[string]bool
 	now   map[string][]string // by slice
+	least int                 // ready endpoints at any moment since the watch began
 }
 
 // Watch begins to watch imports of a Namespace, which have to be there.
@@ -57,6 +59,7 @@ func (c *Controller) Watch(t testing.TB, namespace string, names ...string) *Wit
 			for _, address := range addresses {
 				kept.ready[address] = true
 			}
+			kept.least += len(addresses)
 		}
 		w.imports[name] = kept
 	}
@@ -71,6 +74,9 @@ func (c *Controller) Watch(t testing.TB, namespace string, names ...string) *Wit
 	} {
 		w.follow(t, follower, list, in)
 	}
+	w.mu.Lock()
+	w.following = true
+	w.mu.Unlock()
 	t.Cleanup(w.stop)
 	return w
 }
@@ -145,6 +151,9 @@ func (w *Witness) seeSlice(kind watch.EventType, slice *discoveryv1.EndpointSlic
 		}
 	}
 	still := slices.Concat(slices.Collect(maps.Values(kept.now))...)
+	if w.following {
+		kept.least = min(kept.least, len(still))
+	}
 	for _, address := range before {
 		if kept.ready[address] && !slices.Contains(still, address) {
 			w.fault("%s lost ready endpoint %s: slice %s was %s", name, address, slice.Name, kind)
@@ -161,6 +170,13 @@ func (w *Witness) seeImport(kind watch.EventType, imported *mcsv1beta1.ServiceIm
 	case !slices.Equal(imported.Spec.IPs, kept.ips):
 		w.fault("the IP of %s became %v, it was %v", imported.Name, imported.Spec.IPs, kept.ips)
 	}
+}
+
+// Least is the smallest number of ready endpoints an import had at any moment.
+func (w *Witness) Least(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.imports[name].least
 }
 
 // Release lets an import go: what happens to it from now on is no fault.

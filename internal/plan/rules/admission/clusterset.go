@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
 )
@@ -47,13 +48,13 @@ var clusterSetSteps = []clusterSetStep{
 	{
 		Rule: rule.Rule{
 			ID: "ADM-CS-2", Severity: rule.Refuse, Title: "A cluster keeps its ID",
-			Why:    "Exports, announces and credentials carry the cluster ID. Changed in place, what was published under the old one would stay behind with no owner.",
-			Remedy: "leave the ClusterSet and join again under the new ID",
+			Why:    "Exports, announces and credentials carry the cluster ID. Changed in place, what was published under the old one would stay behind with no owner. A rename says in an annotation which ID it takes the place of, and withdraws that one.",
+			Remedy: "rename the member: lockstep mc rename OLD --to NEW",
 			Source: "webhooks of Antrea Multi-cluster v2.7",
 		},
-		judge: func(r clusterSetRequest, _ ClusterSetObserved) ruling {
-			return denyIf(r.updates() && r.Old.Spec.ClusterID != "" && r.Object.Spec.ClusterID != r.Old.Spec.ClusterID,
-				"spec.clusterID cannot change")
+		judge: func(r clusterSetRequest, o ClusterSetObserved) ruling {
+			changes := r.updates() && r.Old.Spec.ClusterID != "" && r.Object.Spec.ClusterID != r.Old.Spec.ClusterID
+			return denyIf(changes && (o.Leader || !renames(r)), "spec.clusterID cannot change")
 		},
 	},
 	{
@@ -87,6 +88,14 @@ var clusterSetSteps = []clusterSetStep{
 			return pass
 		},
 	},
+}
+
+// renames tells whether a change of the cluster ID says which one it replaces, as a
+// rename does and a slip of the hand does not. An ID that is being replaced has
+// still to be withdrawn, so it must not be forgotten for another.
+func renames(r clusterSetRequest) bool {
+	pending := r.Old.Annotations[v1alpha1.AnnotationRenamedFrom]
+	return r.Object.Annotations[v1alpha1.AnnotationRenamedFrom] == r.Old.Spec.ClusterID && pending == ""
 }
 
 // leaderOf is the ID of a set's leader; empty when it names none.

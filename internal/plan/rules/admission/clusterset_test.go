@@ -12,6 +12,11 @@ import (
 func TestClusterSet(t *testing.T) {
 	type set = v1alpha2.ClusterSet
 	change := func(f func(*set)) *set { s := fleet(); f(s); return s }
+	renamed := func(from string) *set {
+		return change(func(s *set) {
+			s.Spec.ClusterID, s.Annotations = "x", map[string]string{v1alpha1.AnnotationRenamedFrom: from}
+		})
+	}
 	none, one := rule.Known(0), rule.Known(1)
 	for name, c := range map[string]struct {
 		verdictCase[set]
@@ -23,6 +28,10 @@ func TestClusterSet(t *testing.T) {
 		"nobody knows which":         {verdictCase[set]{op: create, user: person, new: fleet(), rule: "ADM-CS-1"}, admission.ClusterSetObserved{}, 500},
 		"undecodable":                {verdictCase[set]{op: create, user: person}, admission.ClusterSetObserved{ClusterSets: none}, 400},
 		"another cluster ID":         {verdictCase[set]{op: update, user: person, old: fleet(), new: change(func(s *set) { s.Spec.ClusterID = "x" }), rule: "ADM-CS-2"}, admission.ClusterSetObserved{}, 403},
+		"a rename":                   {verdictCase[set]{op: update, user: person, old: fleet(), new: renamed(fleet().Spec.ClusterID), allowed: true}, admission.ClusterSetObserved{}, 0},
+		"a rename of a leader":       {verdictCase[set]{op: update, user: person, old: fleet(), new: renamed(fleet().Spec.ClusterID), rule: "ADM-CS-2"}, admission.ClusterSetObserved{Leader: true}, 403},
+		"a rename of another ID":     {verdictCase[set]{op: update, user: person, old: fleet(), new: renamed("another"), rule: "ADM-CS-2"}, admission.ClusterSetObserved{}, 403},
+		"a rename within a rename":   {verdictCase[set]{op: update, user: person, old: renamed("first"), new: change(func(s *set) { *s = *renamed("x"); s.Spec.ClusterID = "y" }), rule: "ADM-CS-2"}, admission.ClusterSetObserved{}, 403},
 		"the first cluster ID":       {verdictCase[set]{op: update, user: person, old: change(func(s *set) { s.Spec.ClusterID = "" }), new: fleet(), allowed: true}, admission.ClusterSetObserved{}, 0},
 		"another leader":             {verdictCase[set]{op: update, user: person, old: fleet(), new: change(func(s *set) { s.Spec.Leaders[0].ClusterID = "x" }), rule: "ADM-CS-3"}, admission.ClusterSetObserved{}, 403},
 		"no leader any more":         {verdictCase[set]{op: update, user: person, old: fleet(), new: change(func(s *set) { s.Spec.Leaders = nil }), rule: "ADM-CS-3"}, admission.ClusterSetObserved{}, 403},
