@@ -40,7 +40,7 @@ func TestAMemberWritesItsOwnEntryOnly(t *testing.T) {
 			return
 		}
 		request := admission.Request[v1alpha1.ResourceImport]{Operation: admissionv1.Update, Old: change.Current, Object: change.Desired}
-		request.User.Name = "system:serviceaccount:area:north"
+		request.User.Username = "system:serviceaccount:area:north"
 		verdict := admission.ImportStatus(request, admission.StatusObserved{
 			Area:   admission.Area{Namespace: "area"},
 			Caller: admission.Caller{Account: rule.Known(&admission.Account{Annotated: true, BoundID: "north"})},
