@@ -11,13 +11,15 @@ import (
 
 // sayReasons are the places whose reasons of conditions become Events: each loop
 // repeats a condition that changed.
-var sayReasons = []string{"internal/plan/clusterset", "internal/plan/services", "internal/plan/fabric", "internal/leader/roster", "internal/leader/admission", "internal/member"}
+var sayReasons = []string{"internal/plan/clusterset", "internal/plan/services", "internal/plan/fabric", "internal/plan/policy", "internal/leader/roster", "internal/leader/admission", "internal/member"}
 
 // inConditionsOnly are reasons that no Event has.
 var inConditionsOnly = map[string]string{
 	"Connected":            "of one member in the leader's status; the Event is about all of them",
 	"Waiting":              "likewise",
 	"ConvergeFailure":      "of the wire's ResourceExport, on which no Event is made",
+	"PolicyConflict":       "of the export of a policy; an administrator who wrote it reads it there",
+	"NotImported":          "likewise; each member makes an Event of its own",
 	"IPFamilyNotSupported": "of a ServiceImport; an Event is made where an object is in the way",
 }
 

@@ -14,9 +14,12 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/kube/role"
 	"github.com/lockstep-dev/lockstep/internal/leader/admission"
 	"github.com/lockstep-dev/lockstep/internal/leader/clusterinfo"
+	"github.com/lockstep-dev/lockstep/internal/leader/label"
 	"github.com/lockstep-dev/lockstep/internal/leader/merge"
+	"github.com/lockstep-dev/lockstep/internal/leader/policy"
 	"github.com/lockstep-dev/lockstep/internal/leader/roster"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+	labels "github.com/lockstep-dev/lockstep/internal/plan/policy/label"
 	rules "github.com/lockstep-dev/lockstep/internal/plan/rules/admission"
 )
 
@@ -29,6 +32,8 @@ type Options struct {
 	// CleanUpAfter is how long a member has to be silent before what it exports is
 	// deleted, which is announced half that time before; zero means a day.
 	CleanUpAfter time.Duration
+	// Labels: sets of labels get numbers, for policies that reach across clusters.
+	Labels bool
 }
 
 func (o Options) periods() clusterset.Periods {
@@ -60,6 +65,7 @@ func assemble(ctx context.Context, server *rest.Config, options Options, meter *
 	meter.Read(mgr)
 	if err := errors.Join(
 		merge.Index(ctx, mgr.GetFieldIndexer()), clusterinfo.Index(ctx, mgr.GetFieldIndexer()), admission.Index(ctx, mgr.GetFieldIndexer()),
+		policy.Index(ctx, mgr.GetFieldIndexer()), label.Index(ctx, mgr.GetFieldIndexer()),
 	); err != nil {
 		return nil, err
 	}
@@ -77,10 +83,17 @@ func assemble(ctx context.Context, server *rest.Config, options Options, meter *
 		}).SetupWithManager(mgr, options.One()),
 		merger.SetupWithManager(mgr, options.Controller()),
 		networks.SetupWithManager(mgr, options.Controller()),
+		(&policy.Reconciler{Client: mgr.GetClient(), Namespace: options.Namespace, Now: options.Now}).SetupWithManager(mgr, options.One()),
 		options.Serve(mgr, config.Leader, (&admission.Decider{
 			Live: mgr.GetAPIReader(), Cached: mgr.GetClient(), Events: mgr.GetEventRecorder("lockstep-leader"), Meter: meter,
 			Area: rules.Area{Namespace: options.Namespace, Policy: options.Policy},
 		}).Handler()),
 	)
+	if err == nil && options.Labels {
+		err = (&label.Reconciler{
+			Client: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Namespace: options.Namespace, Now: options.Now,
+			Quarantine: options.Scale(labels.Quarantine), Gather: options.Scale(time.Second),
+		}).SetupWithManager(mgr, options.One())
+	}
 	return mgr, err
 }

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -24,15 +25,19 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/kube/metrics"
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/kube/role"
+	"github.com/lockstep-dev/lockstep/internal/kube/served"
 	"github.com/lockstep-dev/lockstep/internal/member/admission"
 	"github.com/lockstep-dev/lockstep/internal/member/clusterinfo"
 	"github.com/lockstep-dev/lockstep/internal/member/exporter"
 	"github.com/lockstep-dev/lockstep/internal/member/gateway"
 	"github.com/lockstep-dev/lockstep/internal/member/heartbeat"
 	"github.com/lockstep-dev/lockstep/internal/member/importer"
+	"github.com/lockstep-dev/lockstep/internal/member/label"
 	"github.com/lockstep-dev/lockstep/internal/member/membership"
+	"github.com/lockstep-dev/lockstep/internal/member/policy"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/fabric"
+	policies "github.com/lockstep-dev/lockstep/internal/plan/policy"
 )
 
 // Options of a member controller.
@@ -44,6 +49,9 @@ type Options struct {
 	Network Network
 	// AllowLoopback accepts a leader on this machine itself; for labs.
 	AllowLoopback bool
+	// Labels: other clusters are told of the labels of Pods here, for policies that
+	// reach across clusters.
+	Labels bool
 	// CleanUpAfter is how long the leader bears a silent member; zero means a day.
 	CleanUpAfter time.Duration
 }
@@ -82,6 +90,7 @@ func assemble(ctx context.Context, server *rest.Config, options Options, meter *
 		&v1alpha2.ClusterSet{}: inNamespace, &corev1.Secret{}: inNamespace,
 		&v1alpha1.Gateway{}: inNamespace, &v1alpha1.ClusterInfoImport{}: inNamespace,
 		&corev1.Node{}:               {Transform: local.TrimNode},
+		&corev1.Pod{}:                {Transform: local.TrimPod},
 		&discoveryv1.EndpointSlice{}: {Transform: local.TrimSlice}, &corev1.Namespace{}: {Transform: local.TrimNamespace},
 	}
 	for kind, how := range options.WebhookCaches(config.Member) {
@@ -130,10 +139,20 @@ func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string,
 		return err
 	}
 	recorder := mgr.GetEventRecorder("lockstep-member")
+	kinds := &served.Kinds{
+		Config: mgr.GetConfig(), Each: []schema.GroupVersionKind{policies.Kind, policies.TierKind}, Every: options.Scale(30 * time.Second),
+	}
+	shared := &policy.Reconciler{Local: mgr.GetClient(), Link: link, Kinds: kinds, Events: recorder, Namespace: options.Namespace, Now: options.Now}
+	meter.Policies = shared.Count
 	return errors.Join(
+		mgr.Add(kinds),
+		shared.SetupWithManager(mgr, options.One()),
+		(&label.Reconciler{
+			Local: mgr.GetClient(), Link: link, Events: recorder, Namespace: options.Namespace, Enabled: options.Labels, Gather: options.Scale(time.Second),
+		}).SetupWithManager(mgr, options.One()),
 		(&membership.Reconciler{
 			Local: mgr.GetClient(), Uncached: mgr.GetAPIReader(), Link: link, Events: recorder,
-			Namespace: options.Namespace, ClusterUID: uid, AllowLoopback: options.AllowLoopback, ClaimsServed: claims,
+			Namespace: options.Namespace, ClusterUID: uid, AllowLoopback: options.AllowLoopback, ClaimsServed: claims, Withheld: shared.Withheld,
 			Timeout: options.Scale(clusterset.BeatTimeout), LookAgain: options.Scale(5 * time.Second), Now: options.Now,
 		}).SetupWithManager(mgr, options.One()),
 		(&exporter.Reconciler{

@@ -126,7 +126,7 @@ func writesOf(t *testing.T, in []*fleet.Cluster) []fleet.Writes {
 	for _, c := range in {
 		ours := []string{
 			"services", "endpoints", "endpointslices", "serviceexports", "serviceimports", "resourceexports", "resourceimports",
-			"gateways", "clusterinfoimports", "namespaces", "events",
+			"gateways", "clusterinfoimports", "namespaces", "events", "clusternetworkpolicies", "labelidentities",
 		}
 		if c.Name == "leader" {
 			ours = append(ours, "clustersets")

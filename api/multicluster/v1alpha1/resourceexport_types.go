@@ -100,6 +100,10 @@ const (
 	// traffic to that cluster.
 	ResourceReady ResourceConditionType = "Ready"
 
+	// ResourceImported on the export of a policy, behind the wire's first element:
+	// whether every member that it is meant for has imported it.
+	ResourceImported ResourceConditionType = "Imported"
+
 	// ReasonConvergeFailure is the wire's reason of ResourceFailure.
 	ReasonConvergeFailure = "ConvergeFailure"
 )

@@ -43,6 +43,8 @@ const (
 	AnnotationCreatedByCLI = "multicluster.antrea.io/created-by-antctl"
 	// AnnotationImportedService marks a Service or Endpoints made by an importer.
 	AnnotationImportedService = "multicluster.antrea.io/imported-service"
+	// AnnotationImportedPolicy marks a ClusterNetworkPolicy made by an importer.
+	AnnotationImportedPolicy = "multicluster.antrea.io/imported-acnp"
 )
 
 // Annotations of the wire on Nodes.
@@ -104,6 +106,10 @@ const (
 	MemberLossImport = "lockstep-member-loss"
 	// AnnotationService on a Service export: ServiceFacts.
 	AnnotationService = "multicluster.lockstep.dev/service"
+	// AnnotationRetired on a ResourceImport of KindLabelIdentity, written by our
+	// leader: since when no cluster exports the label, RFC 3339, by the leader's
+	// clock. The object only keeps its number from being given away.
+	AnnotationRetired = "multicluster.lockstep.dev/retired"
 	// AnnotationExported on a slice of the common area: when the ServiceExport
 	// was made, RFC 3339, by the clock of its own cluster. It is what importers
 	// measure from and decides nothing.

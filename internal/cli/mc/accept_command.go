@@ -96,6 +96,9 @@ func (a Acceptance) String() string {
 }
 
 func (a Acceptance) line(loss Loss) string {
+	if a.Unread != nil && loss.Policy != "" {
+		return fmt.Sprintf("policy %q", loss.Policy)
+	}
 	if a.Unread != nil {
 		return loss.Service.String()
 	}

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,11 +20,16 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
+	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+	"github.com/lockstep-dev/lockstep/internal/plan/policy"
 )
 
-// Loss is what an imported Service loses when the common area is accepted.
+// Loss is what an imported Service loses when the common area is accepted, or a
+// policy that goes then.
 type Loss struct {
 	Service types.NamespacedName
+	// Policy is the name of a ClusterNetworkPolicy; the rest is empty then.
+	Policy string
 	// Clusters that no longer export it; all of them when Whole.
 	Clusters []string
 	// Whole: the import itself goes.
@@ -29,6 +37,9 @@ type Loss struct {
 }
 
 func (l Loss) String() string {
+	if l.Policy != "" {
+		return fmt.Sprintf("policy %q is withdrawn", l.Policy)
+	}
 	clusters := strings.Join(l.Clusters, ", ")
 	if l.Whole {
 		return fmt.Sprintf("%s is withdrawn (exported by %s)", l.Service, cmp.Or(clusters, "nobody"))
@@ -48,13 +59,34 @@ func (o AcceptLeaderOptions) acceptance(ctx context.Context, c client.Client, se
 	area, err := readArea(ctx, c, set)
 	a.Unread = err
 	a.Losses = losses(imports.Items, area, err == nil)
-	return a, nil
+	policies, err := policiesHere(ctx, c, set.Name)
+	for _, name := range policies { // first: the list is cut when it is long
+		if a.Unread != nil || !area.policies[name] {
+			a.Losses = slices.Insert(a.Losses, 0, Loss{Policy: name})
+		}
+	}
+	return a, err
+}
+
+// policiesHere are the imported policies; none where Antrea's kinds are not there.
+func policiesHere(ctx context.Context, c client.Client, set string) (names []string, err error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(policy.Kind.GroupVersion().WithKind(policy.Kind.Kind + "List"))
+	err = c.List(ctx, list, client.MatchingLabels{v1alpha1.LabelClusterSet: set})
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	for _, p := range list.Items {
+		names = append(names, p.Name)
+	}
+	return names, err
 }
 
 // area is what the common area has: the imports, and who exports each.
 type area struct {
 	imports   map[types.NamespacedName]bool
 	exporters map[types.NamespacedName][]string
+	policies  map[string]bool // by the name that they have here
 }
 
 func losses(imports []mcsv1beta1.ServiceImport, a area, compared bool) []Loss {
@@ -87,10 +119,13 @@ func readArea(ctx context.Context, c client.Client, set *v1alpha2.ClusterSet) (a
 			return area{}, err
 		}
 	}
-	a := area{imports: map[types.NamespacedName]bool{}, exporters: map[types.NamespacedName][]string{}}
+	a := area{imports: map[types.NamespacedName]bool{}, exporters: map[types.NamespacedName][]string{}, policies: map[string]bool{}}
 	for _, i := range imports.Items {
 		if i.Spec.Kind == v1alpha1.KindServiceImport {
 			a.imports[types.NamespacedName{Namespace: i.Spec.Namespace, Name: i.Spec.Name}] = true
+		}
+		if i.Spec.Kind == v1alpha1.KindAntreaClusterNetworkPolicy {
+			a.policies[identity.ImportedPolicyName(i.Spec.Name)] = true
 		}
 	}
 	for _, e := range exports.Items {

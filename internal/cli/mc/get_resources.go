@@ -3,6 +3,7 @@ package mc
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +51,11 @@ func resourceExports() resource {
 			if conditions := export.Status.Conditions; len(conditions) > 0 {
 				row[5], row[6] = string(conditions[0].Type), conditions[0].Message
 			}
+			for _, c := range export.Status.Conditions {
+				if c.Type == v1alpha1.ResourceImported && c.Status != corev1.ConditionTrue { // merged, and yet not everywhere
+					row[5], row[6] = c.Reason, c.Message
+				}
+			}
 			return [][]string{row}
 		},
 	}
@@ -60,13 +66,30 @@ func resourceImports() resource {
 		use: "resourceimport", aliases: []string{"resourceimports", "ri"},
 		short:  "List what the leader hands out, in the leader cluster",
 		list:   func() client.ObjectList { return &v1alpha1.ResourceImportList{} },
-		header: []string{"NAMESPACE", "NAME", "KIND", "SOURCE"},
+		header: []string{"NAMESPACE", "NAME", "KIND", "SOURCE", "IMPORTED-BY", "NOT-BY"},
 		plain:  3,
 		rows: func(object client.Object) [][]string {
 			imported := object.(*v1alpha1.ResourceImport)
-			return [][]string{{imported.Namespace, imported.Name, imported.Spec.Kind, tuple(imported.Spec.Namespace, imported.Spec.Name)}}
+			by, not := importers(imported)
+			return [][]string{{imported.Namespace, imported.Name, imported.Spec.Kind, tuple(imported.Spec.Namespace, imported.Spec.Name), by, not}}
 		},
 	}
+}
+
+// importers are the members that say of an import that they have it, and those that
+// say why not.
+func importers(i *v1alpha1.ResourceImport) (by, not string) {
+	var have, lack []string
+	for _, s := range i.Status.ClusterStatuses {
+		switch {
+		case len(s.Conditions) == 0:
+		case s.Conditions[0].Status == corev1.ConditionTrue:
+			have = append(have, s.ClusterID)
+		default:
+			lack = append(lack, s.ClusterID+" ("+s.Conditions[0].Reason+")")
+		}
+	}
+	return strings.Join(have, ","), strings.Join(lack, ",")
 }
 
 func memberTokens() resource {

@@ -160,12 +160,13 @@ func onPod(address string) string {
 }
 
 func runLeader(cmd *cobra.Command, _ options, config *v1alpha1.MultiClusterConfig, common role.Options, target *rest.Config) error {
-	return leader.Run(cmd.Context(), target, leader.Options{Options: common, Policy: policy(config.Admission)})
+	return leader.Run(cmd.Context(), target, leader.Options{Options: common, Policy: policy(config.Admission), Labels: config.EnableStretchedNetworkPolicy})
 }
 
 func runMember(cmd *cobra.Command, o options, config *v1alpha1.MultiClusterConfig, common role.Options, target *rest.Config) error {
 	return member.Run(cmd.Context(), target, member.Options{
 		Options: common, Mode: config.EndpointIPType, Network: network(config), AllowLoopback: o.allowLoopback,
+		Labels: config.EnableStretchedNetworkPolicy,
 	})
 }
 

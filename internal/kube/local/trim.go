@@ -30,14 +30,26 @@ func TrimSlice(object any) (any, error) {
 	return slice, nil
 }
 
-// TrimNamespace leaves of a Namespace whether it is there and whether it is going.
+// TrimNamespace leaves of a Namespace whether it is there, whether it is going,
+// and its labels.
 func TrimNamespace(object any) (any, error) {
 	namespace, ok := object.(*corev1.Namespace)
 	if !ok {
 		return object, nil
 	}
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion,
+		Name: namespace.Name, UID: namespace.UID, Labels: namespace.Labels, ResourceVersion: namespace.ResourceVersion,
 		CreationTimestamp: namespace.CreationTimestamp, DeletionTimestamp: namespace.DeletionTimestamp,
+	}}, nil
+}
+
+// TrimPod leaves of a Pod its labels.
+func TrimPod(object any) (any, error) {
+	pod, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	return &metav1.PartialObjectMetadata{TypeMeta: pod.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Labels: pod.Labels, ResourceVersion: pod.ResourceVersion,
 	}}, nil
 }

@@ -94,11 +94,11 @@ func TestNamespaceIsThereOrGoing(t *testing.T) {
 	now := metav1.Now()
 	got, err := local.TrimNamespace(&corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "shop", UID: "u", ResourceVersion: "7", DeletionTimestamp: &now, Annotations: map[string]string{"long": "text"},
+			Name: "shop", UID: "u", ResourceVersion: "7", DeletionTimestamp: &now, Labels: map[string]string{"team": "web"}, Annotations: map[string]string{"long": "text"},
 		},
 		Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{"kubernetes"}},
 	})
-	want := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "u", ResourceVersion: "7", DeletionTimestamp: &now}}
+	want := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "u", ResourceVersion: "7", DeletionTimestamp: &now, Labels: map[string]string{"team": "web"}}}
 	if diff := cmp.Diff(any(want), got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}

@@ -116,7 +116,9 @@ func TestMemberTellsWhatItShares(t *testing.T) {
 		Pulse:  clusterset.Pulse{LastBeat: begun.Add(40*time.Second + 250*time.Millisecond), Answered: true},
 		Memory: v1alpha1.LeaderMemory{HoldSince: &hold},
 	})
-	holding(&member.Meter, imported, others, ours, slice("shop", "cart-abc", "", true),
+	numbered := &v1alpha1.LabelIdentity{ObjectMeta: metav1.ObjectMeta{Name: "0123456789abcdef", Labels: map[string]string{v1alpha1.LabelClusterSet: "fleet"}}}
+	member.Policies = func() int { return 2 }
+	holding(&member.Meter, imported, others, ours, numbered, slice("shop", "cart-abc", "", true),
 		export("new"),
 		export("good", condition("Valid", "True", "Valid"), condition("Ready", "True", "Exported"), condition("Conflict", "False", "NoConflicts")),
 		export("bad", condition("Valid", "False", "NoService"), condition("Ready", "False", "Pending")),
@@ -132,6 +134,8 @@ func TestMemberTellsWhatItShares(t *testing.T) {
 		"lockstep_heartbeat_acknowledged_timestamp_seconds": float64(begun.Unix()) + 40.25,
 		"lockstep_objects ServiceExport":                    4,
 		"lockstep_objects ServiceImport":                    1,
+		"lockstep_objects LabelIdentity":                    1,
+		"lockstep_objects ClusterNetworkPolicy":             2,
 		"lockstep_objects EndpointSlice":                    1,
 		"lockstep_endpoints west true":                      1,
 		"lockstep_endpoints west false":                     0,

@@ -53,6 +53,8 @@ type Member struct {
 	Link *remote.Link
 	// Timeout is the age at which a heartbeat says nothing any more.
 	Timeout time.Duration
+	// Policies counts the imported policies; nil counts none.
+	Policies func() int
 
 	holdings
 	acknowledged, reachable, answering, hold, notReady *prometheus.Desc
@@ -105,6 +107,7 @@ func (m *Member) Collect(ch chan<- prometheus.Metric) {
 	m.collectLink(ch)
 	m.collectExports(ch)
 	m.collectImports(ch)
+	m.collectPolicies(ch)
 }
 
 func (m *Member) collectLink(ch chan<- prometheus.Metric) {
@@ -156,5 +159,15 @@ func (m *Member) collectImports(ch chan<- prometheus.Metric) {
 		m.count(ch, "EndpointSlice", len(slices.Items))
 		// The importer takes slices of accepted clusters only.
 		m.tellEndpoints(ch, slices.Items, func(cluster string) bool { return cluster != "" })
+	}
+}
+
+func (m *Member) collectPolicies(ch chan<- prometheus.Metric) {
+	if m.Policies != nil {
+		m.count(ch, "ClusterNetworkPolicy", m.Policies())
+	}
+	var labels v1alpha1.LabelIdentityList
+	if m.list(&labels, client.HasLabels{v1alpha1.LabelClusterSet}) {
+		m.count(ch, "LabelIdentity", len(labels.Items))
 	}
 }

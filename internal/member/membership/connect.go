@@ -126,6 +126,9 @@ func (r *Reconciler) record(ctx context.Context, seen *observed) error {
 	return err
 }
 
+// administrator stands among the clusters for who exports policies.
+const administrator = "an administrator (policies)"
+
 // awaited are the clusters that something here came from and that have not
 // published again since the hold began. It goes by slices as well as by imports:
 // of an upstream leader nobody knows what came from whom (the empty ID), and
@@ -149,6 +152,13 @@ func (r *Reconciler) awaited(ctx context.Context, seen observed) (sets.Set[strin
 	var networks v1alpha1.ClusterInfoImportList
 	if err := errors.Join(r.Local.List(ctx, &imports, ours), r.Local.List(ctx, &endpoints, ours), r.Local.List(ctx, &networks, ours)); err != nil {
 		return nil, err
+	}
+	// An administrator made policies, and does not publish anything again.
+	switch withheld, err := r.Withheld(ctx); {
+	case err != nil:
+		return nil, err
+	case withheld:
+		awaited.Insert(administrator)
 	}
 	for i := range networks.Items {
 		add(networks.Items[i].Spec.ClusterID)

@@ -7,6 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +23,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/kube/remote"
 	"github.com/lockstep-dev/lockstep/internal/plan/clusterset"
 	"github.com/lockstep-dev/lockstep/internal/plan/identity"
+	"github.com/lockstep-dev/lockstep/internal/plan/policy"
 )
 
 // depart follows the deletion of the ClusterSet (MEM-CS-5). What this cluster
@@ -130,17 +134,33 @@ func (r *Reconciler) remove(ctx context.Context, operator selection.Operator, na
 	selector := client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(requirements...)}
 	for _, list := range []client.ObjectList{
 		&mcsv1beta1.ServiceImportList{}, &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{},
-		&v1alpha1.ClusterInfoImportList{}, &v1alpha1.GatewayList{},
+		&v1alpha1.ClusterInfoImportList{}, &v1alpha1.GatewayList{}, &v1alpha1.LabelIdentityList{},
 	} {
 		if err := r.deleteAll(ctx, list, selector); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.removePolicies(ctx, selector)
+}
+
+// removePolicies asks past the cache, which must not watch a kind that this
+// cluster may not have.
+func (r *Reconciler) removePolicies(ctx context.Context, selector client.ListOption) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(policy.Kind.GroupVersion().WithKind(policy.Kind.Kind + "List"))
+	err := r.deleteAllSeenBy(ctx, r.Uncached, list, selector)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 func (r *Reconciler) deleteAll(ctx context.Context, list client.ObjectList, selector client.ListOption) error {
-	if err := r.Local.List(ctx, list, selector); err != nil {
+	return r.deleteAllSeenBy(ctx, r.Local, list, selector)
+}
+
+func (r *Reconciler) deleteAllSeenBy(ctx context.Context, by client.Reader, list client.ObjectList, selector client.ListOption) error {
+	if err := by.List(ctx, list, selector); err != nil {
 		return err
 	}
 	return apply.Each(list, func(object client.Object) error {

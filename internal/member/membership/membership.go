@@ -43,6 +43,8 @@ type Reconciler struct {
 	// LookAgain how often that is checked.
 	Timeout, LookAgain time.Duration
 	Now                func() time.Time
+	// Withheld tells whether there may be policies here that only a hold keeps.
+	Withheld func(context.Context) (bool, error)
 
 	// last is where the link led last. It outlives the Secret, so that a member
 	// whose Secret goes first, or that is renamed before its new Secret is there,

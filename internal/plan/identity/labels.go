@@ -38,3 +38,39 @@ func joinLabels(labels map[string]string) string {
 	}
 	return strings.Join(pairs, ",")
 }
+
+// noLabels stands for an empty set in labels that old versions wrote.
+const noLabels = "<none>"
+
+// ParseLabel reads the labels of the Namespace and of the Pod back from a
+// normalized label; ok is false for any other text. An empty set may be written
+// as "<none>". The greedy pattern of the wire, ns:(.*)&pod:(.*), is unambiguous,
+// because no label holds a colon.
+func ParseLabel(normalized string) (namespace, pod map[string]string, ok bool) {
+	rest, ok := strings.CutPrefix(normalized, "ns:")
+	if !ok {
+		return nil, nil, false
+	}
+	cut := strings.LastIndex(rest, "&pod:")
+	if cut < 0 {
+		return nil, nil, false
+	}
+	namespace, okNamespace := splitLabels(rest[:cut])
+	pod, okPod := splitLabels(rest[cut+len("&pod:"):])
+	return namespace, pod, okNamespace && okPod
+}
+
+func splitLabels(joined string) (labels map[string]string, ok bool) {
+	labels = map[string]string{}
+	if joined == "" || joined == noLabels {
+		return labels, true
+	}
+	for pair := range strings.SplitSeq(joined, ",") {
+		key, value, found := strings.Cut(pair, "=")
+		if !found || key == "" {
+			return nil, false
+		}
+		labels[key] = value
+	}
+	return labels, true
+}

@@ -56,6 +56,7 @@ func (p *page) clusterSet() ClusterSet {
 		Exports: p.exports(),
 		Imports: p.imports(),
 	}
+	view.Policies = p.policies()
 	p.checkRefused()
 	p.checkIdentities()
 	p.checkNetworks()

@@ -18,7 +18,8 @@ func (p *page) checkRefused() {
 	slices.SortFunc(refused, func(a, b v1alpha1.ResourceExport) int { return cmp.Compare(a.Name, b.Name) })
 	for _, export := range refused {
 		conditions := export.Status.Conditions
-		if export.Namespace != p.lead.set.Namespace || len(conditions) == 0 || conditions[0].Type != v1alpha1.ResourceFailure || p.reads(export) {
+		if export.Namespace != p.lead.set.Namespace || len(conditions) == 0 || conditions[0].Type != v1alpha1.ResourceFailure || p.reads(export) ||
+			export.Spec.Kind == v1alpha1.KindAntreaClusterNetworkPolicy { // see policies
 			continue
 		}
 		why := State{Reason: conditions[0].Reason, Message: conditions[0].Message}.why()

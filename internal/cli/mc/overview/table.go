@@ -97,6 +97,7 @@ func (w *writer) clusterSet(set ClusterSet) {
 	table(w, []string{"NETWORK OF", "SERVICE CIDR", "POD CIDRS", "GATEWAY IP", "ENCRYPTED"}, withNetwork(set.Members), Member.networkCells)
 	table(w, []string{"EXPORT", "CLUSTER", "VALID", "READY", "CONFLICT"}, set.Exports, Export.cells)
 	table(w, []string{"IMPORT", "IN", "TYPE", "IP", "READY", "READY ENDPOINTS"}, set.Imports, Import.cells)
+	table(w, []string{"POLICY", "EXPORT", "MERGED", "IMPORTED"}, set.Policies, Policy.cells)
 	w.unread(set)
 	w.problems("PROBLEMS", set.Problems)
 }

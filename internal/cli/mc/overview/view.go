@@ -25,6 +25,8 @@ type ClusterSet struct {
 	Members []Member `json:"members"`
 	Exports []Export `json:"exports"`
 	Imports []Import `json:"imports"`
+	// Policies that the leader hands to the members; none when it was not read.
+	Policies []Policy `json:"policies,omitempty"`
 	// Unread are the clusters of the set behind none of the contexts that were
 	// read, by ID: of these only what others say is known.
 	Unread   []string  `json:"unread"`

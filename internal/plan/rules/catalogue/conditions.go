@@ -13,6 +13,7 @@ var conditions = []Entry{
 	{ID: "Succeeded", Kind: Condition, On: "ResourceExport", Meaning: "The leader merged the export; on a ResourceImport, a member has imported it.", Source: "wire of Antrea Multi-cluster v2.7"},
 	{ID: "Failure", Kind: Condition, On: "ResourceExport", Meaning: "The leader refused the export. On the wire its status is False.", Next: "read its message; the ServiceExport in the member has the same", Source: "wire of Antrea Multi-cluster v2.7"},
 	{ID: "Conflict", Kind: Condition, On: "ResourceExport", Meaning: "How the export fared in the merge with those of other clusters.", Source: "KEP-1645"},
+	{ID: "Imported", Kind: Condition, On: "ResourceExport", Meaning: "Of a policy: every member that it is meant for and that says so has imported it.", Next: "when False, its message says which member lacks what", Source: "WK-24"},
 }
 
 // reasons are written by controllers, in conditions and in Events.
@@ -67,6 +68,17 @@ var reasons = []Entry{
 
 	reason("Imported", "ClusterInfoImport Ready", "Nothing speaks against the network of the other cluster.", ""),
 	reason("InvalidClusterInfo", "ClusterInfoImport Ready", "What the other cluster says of its network cannot be used.", "correct the configuration of that cluster"),
+	reason("Imported", "ResourceExport Imported, ResourceImport Succeeded", "The policy is imported.", ""),
+	reason("NotImported", "ResourceExport Imported", "Some member cannot import the policy; the message says which, and why.", "do what the message says"),
+	reason("PolicyConflict", "ResourceExport Conflict", "An older export of the policy says something else, and counts.", "make them equal, or delete one of them"),
+	reason("TierMissing", "ResourceImport Succeeded", "The tier of the policy does not exist in this member, so the policy is not there either.", "create the Tier, or name another one in the ResourceExport"),
+	reason("PolicyKindMissing", "ResourceImport Succeeded", "This member has no ClusterNetworkPolicies.", "install Antrea's CRDs there, or let spec.clusterID of the ResourceImport name the members that have them"),
+	reason("NameTaken", "ResourceImport Succeeded", "An object of somebody else has the name of the policy.", "delete or rename what the message names"),
+	reason("InvalidPolicy", "ResourceImport Succeeded", "The import cannot be made a policy.", "correct the ResourceExport"),
+	reason("ImportFailed", "ResourceImport Succeeded", "The API server of this member did not take the policy.", "do what the message says"),
+	reason("ACNPImportFailed", "ResourceImport", "A member could not import a policy; the message names it and says why. The reason is that of the wire.", "do what the message says"),
+	reason("LabelsLeftOut", "ClusterSet", "This member has more sets of Pod labels than it tells others of.", "keep labels that differ from Pod to Pod off Pods"),
+	reason("LabelRefused", "ClusterSet", "The number of a set of labels is not kept in this member.", "do what the message says"),
 	reason("GatewayChosen", "Gateway", "This Node carries the traffic to other clusters from now on.", ""),
 	reason("GatewayLeft", "Gateway", "This cluster is in no ClusterSet, and this member controller did not make the Gateway, so it stays.", "delete it if nobody needs it"),
 	reason("GatewayRefused", "Node", "The Node has the gateway annotation and cannot be the gateway.", "correct what the Event names"),
