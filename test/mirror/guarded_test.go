@@ -185,33 +185,3 @@ func TestStandbyCompacted(t *testing.T) {
 		t.Errorf("it is ready, and %v", found)
 	}
 }
-
-// Memory follows from the size of an answer, whatever the sizes of values that come
-// after one another.
-func TestMemoryIsBoundedByBytes(t *testing.T) {
-	p := newPair(t, "--max-txn-ops=4096", "--quota-backend-bytes=4294967296")
-	p.fill(0, 2000, 1)
-	value := strings.Repeat("x", 1<<20)
-	for i := range 200 {
-		p.put(fmt.Sprintf("%slarge%04d", keys, i), value)
-	}
-	d := p.start("a")
-	p.awaitCopied()
-	d.awaitReady() // it has compared both sides as well
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.Pid()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.SplitSeq(string(text), "\n") {
-		if peak, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(peak), " kB"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("it took %d MiB at most", kib>>10)
-			if kib > 400<<10 {
-				t.Errorf("it took %d MiB at most", kib>>10)
-			}
-		}
-	}
-}
