@@ -167,7 +167,7 @@ func imports(t *testing.T, c *fleet.Controller, ns, name, address string) error 
 // controller, proves every writer and deletes the shared credential last, and
 // nothing is missing for a moment, nor a day later.
 //
-// covers: WK-2, WK-4, WK-63, UPG-CHK-1, UPG-CHK-5, UPG-CHK-6
+// covers: WK-2, WK-4, WK-63
 func TestTheForgottenMember(t *testing.T) {
 	l := legacyLab(t)
 	t.Run("by hand", func(t *testing.T) { forgottenByHand(t, l) })

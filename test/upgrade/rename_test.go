@@ -103,7 +103,7 @@ func (r renaming) told(t *testing.T, before bool) {
 // controllers run: in the other member, and in itself, no exported Service is
 // without a ready endpoint for a moment, and nothing of the old ID is left.
 //
-// covers: WK-2, WK-4, UPG-CHK-7
+// covers: WK-2, WK-4
 func TestAMemberIsRenamedWithoutLoss(t *testing.T) {
 	l := labtest.Start(t, labtest.Options{Clusters: []string{"leader", "east", "west"}})
 	f := fleet.New(t, l, "renamed")
