@@ -47,7 +47,6 @@ A run that was stopped anywhere is continued by repeating the command.`,
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "show what would be done, and do nothing")
 	bindWait(flags, &opts.Wait, "the rename to be done")
 	bindOutput(command, &format, "json", "yaml")
-	complete(command, "contexts", shell.contextNames)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := need(command, "to"); err != nil {
 			return err
