@@ -19,6 +19,9 @@ ldflags  := -X github.com/lockstep-dev/lockstep/internal/cli/version.version=$(v
 SOAK   ?= 10m
 STEADY ?= 30m
 
+# Which story `make demo` tells.
+CHAPTER ?= share
+
 # Where `make image` writes to, and `make push` reads from.
 image := bin/image
 
@@ -34,8 +37,8 @@ help: ## Print this list
 		/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## See it work: three real control planes, one ClusterSet, on this machine
-	$(lockstep) demo share
+demo: build ## See it work on this machine; CHAPTER=share, migrate or all
+	$(lockstep) demo $(CHAPTER)
 
 ##@ Build
 

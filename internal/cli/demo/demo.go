@@ -23,22 +23,33 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo [CHAPTER]",
 		Short: "Take the tour: a ClusterSet on this machine, from nothing",
-		Long: `Starts three real control planes on this machine, installs Lockstep in them, joins
-them to a ClusterSet, shares a Service, and breaks things on the way.
+		Long: `Starts real control planes on this machine, installs Lockstep in them, and shows one
+chapter of what it does, breaking things on the way. Chapters:
+
+  share    three clusters become a ClusterSet and share a Service (the default)
+  migrate  members that share one credential get their own, everything is upgraded,
+           a member is renamed: and no endpoint is missing for a moment
+  all      one after the other
 
 No root, Docker or cluster is needed. Everything is removed at the end, unless
---keep is given. Chapters: share.`,
-		Example:   "  lockstep demo\n  lockstep demo share --keep",
+--keep is given.`,
+		Example:   "  lockstep demo\n  lockstep demo share --keep\n  lockstep demo migrate -o json",
 		Args:      cobra.MaximumNArgs(1),
-		ValidArgs: []string{"share", "all"},
+		ValidArgs: append(names(chapters()), "all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && args[0] != "share" && args[0] != "all" {
-				return exit.Usagef("there is no chapter %q; the chapters are: share", args[0])
+			wanted, err := choose(args)
+			if err != nil {
+				return err
 			}
 			if o.output != "" && o.output != "json" {
 				return exit.Usagef("output format %q does not exist; the demo knows json", o.output)
 			}
-			return run(cmd.Context(), streams, o)
+			for _, c := range wanted {
+				if err := run(cmd.Context(), streams, o, c); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "leave the clusters up at the end, or where the tour failed")
@@ -70,15 +81,15 @@ type result struct {
 	Error        string   `json:"error,omitempty"`
 }
 
-func run(ctx context.Context, streams genericiooptions.IOStreams, o options) (err error) {
-	t := &tour{streams: streams, options: o, start: time.Now()}
+func run(ctx context.Context, streams genericiooptions.IOStreams, o options, c chapter) (err error) {
+	t := &tour{streams: streams, options: o, chapter: c, start: time.Now()}
 	defer func() { err = errors.Join(err, t.end()) }()
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	for _, s := range share() {
+	for _, s := range c.steps() {
 		if err := t.take(ctx, s); err != nil {
 			return fmt.Errorf("the tour failed at %q: %w", s.title, err)
 		}
@@ -124,5 +135,5 @@ func (t *tour) report() error {
 		Chapter string   `json:"chapter"`
 		Seconds float64  `json:"seconds"`
 		Steps   []result `json:"steps"`
-	}{"share", time.Since(t.start).Round(100 * time.Millisecond).Seconds(), t.results})
+	}{t.chapter.name, time.Since(t.start).Round(100 * time.Millisecond).Seconds(), t.results})
 }

@@ -22,13 +22,14 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/lab/progress"
 )
 
-// names of the clusters; the leader is a member as well.
+// clusterNames are those of the chapter share; the leader is a member as well.
 var clusterNames = []string{"leader", "east", "west"}
 
 // tour is the state of one run.
 type tour struct {
 	streams  genericiooptions.IOStreams
 	options  options
+	chapter  chapter
 	start    time.Time
 	binaries kubebin.Binaries
 	dir      string
@@ -79,7 +80,7 @@ func (t *tour) startClusters(ctx context.Context) error {
 	t.up = true
 	t.lab, _, err = lab.Up(ctx, lab.UpOptions{
 		Options: lab.Options{
-			Dir: t.dir, Clusters: clusterNames, Binaries: t.binaries,
+			Dir: t.dir, Clusters: t.chapter.clusters, Binaries: t.binaries,
 			Images: map[string][]string{"lockstep": {self}},
 			Env:    []string{"LOCKSTEP_ALLOW_LOOPBACK=true"},
 		},
@@ -89,7 +90,7 @@ func (t *tour) startClusters(ctx context.Context) error {
 		return err
 	}
 	t.clients = map[string]cluster{}
-	for _, name := range clusterNames {
+	for _, name := range t.chapter.clusters {
 		c, err := t.lab.Cluster(name)
 		if err != nil {
 			return err
@@ -111,7 +112,7 @@ func (t *tour) end() error {
 	case !t.up:
 		return err
 	case t.options.keep:
-		fmt.Fprintf(t.streams.ErrOut, "\nThe clusters stay up. Use them:\n  export KUBECONFIG=%s\n  lockstep mc status --contexts leader,east,west\nRemove them:\n  lockstep lab down --dir %s\n", filepath.Join(t.dir, "kubeconfig"), t.dir)
+		fmt.Fprintf(t.streams.ErrOut, "\nThe clusters stay up. Use them:\n  export KUBECONFIG=%s\n  %s\nRemove them:\n  lockstep lab down --dir %s\n", filepath.Join(t.dir, "kubeconfig"), t.chapter.next, t.dir)
 		return err
 	}
 	// The tour's context may have ended; what was started has to go all the same.
