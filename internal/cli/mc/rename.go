@@ -14,6 +14,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/plan/refusal"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout"
 	"github.com/lockstep-dev/lockstep/internal/plan/rollout/rename"
+	"github.com/lockstep-dev/lockstep/internal/plan/rules/preflight"
 	"github.com/lockstep-dev/lockstep/internal/plan/rules/rule"
 )
 
@@ -58,7 +59,7 @@ type RenameResult struct {
 // member keeps what it imports from it. All that it has to remember stands on
 // objects; a run that was stopped anywhere is continued by the next one.
 func Rename(ctx context.Context, opts RenameOptions) (RenameResult, error) {
-	r := renameRun{RenameOptions: opts}
+	r := &renameRun{RenameOptions: opts}
 	if r.Limit == 0 {
 		r.Limit = 15 * time.Second
 	}
@@ -85,7 +86,10 @@ func Rename(ctx context.Context, opts RenameOptions) (RenameResult, error) {
 	return result, explain(r.what(), err)
 }
 
-type renameRun struct{ RenameOptions }
+type renameRun struct {
+	RenameOptions
+	looked bool // all clusters could be read once
+}
 
 func (r *renameRun) what() string { return fmt.Sprintf("cannot rename member %q to %q", r.Old, r.New) }
 
@@ -93,6 +97,9 @@ func (r *renameRun) what() string { return fmt.Sprintf("cannot rename member %q 
 func (r *renameRun) step(ctx context.Context) (decision rollout.Decision, set string, err error) {
 	seen, err := r.observe(ctx)
 	if err != nil {
+		return decision, "", err
+	}
+	if err := r.lookOnce(seen.Parts); err != nil {
 		return decision, "", err
 	}
 	decision, set = decideRename(seen), seen.Parts.ClusterSet
@@ -111,6 +118,22 @@ func (r *renameRun) step(ctx context.Context) (decision rollout.Decision, set st
 		}
 	}
 	return decision, set, nil
+}
+
+// lookOnce refuses to begin while a cluster cannot be read. One that goes away later
+// is waited for.
+func (r *renameRun) lookOnce(parts preflight.Parts) error {
+	if r.looked {
+		return nil
+	}
+	for _, part := range parts.Members {
+		if part.Unreachable != "" {
+			return failed(r.what(), "see that all clusters can be reached from here, then repeat the command",
+				fmt.Errorf("context %q cannot be read: %s", part.Context, part.Unreachable))
+		}
+	}
+	r.looked = true
+	return nil
 }
 
 func decideRename(seen rename.Observed) rollout.Decision {

@@ -57,9 +57,9 @@ func TestRenameShowsWhatItWouldDo(t *testing.T) {
 	}
 }
 
-// Clusters that cannot be reached are waited for, and the error says how to go on.
-func TestRenameWaitsForClusters(t *testing.T) {
+// Nothing is begun while a cluster cannot be reached, and nobody waits for it.
+func TestRenameBeginsWithAllClusters(t *testing.T) {
 	away := RenameCluster{Cluster: evidence.Cluster{Context: "hub", Failure: errors.New("connection refused")}}
-	_, err := Rename(t.Context(), RenameOptions{Old: "east-1", New: "east1", Clusters: []RenameCluster{away}})
-	wantError(t, err, exit.Waiting, "repeat the command")
+	_, err := Rename(t.Context(), RenameOptions{Old: "east-1", New: "east1", Clusters: []RenameCluster{away}, Wait: testTime})
+	wantError(t, err, exit.Failed, "hub", "connection refused", "repeat the command")
 }
