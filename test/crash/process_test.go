@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ type process struct {
 	life   *life
 	at     point
 	writes []string          // that were counted since arm
-	put    map[string]string // the last update by path since arm, without what ticks
+	put    map[string]string // the last update by path since arm (of ClusterSets: ever), without what ticks
 	killed string            // the write at which it was, since arm
 	futile []string          // writes that changed nothing
 }
@@ -81,7 +82,15 @@ func (p *process) sign() sign {
 func (p *process) arm(at point) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.at, p.writes, p.put, p.killed, p.futile = at, nil, map[string]string{}, "", nil
+	// A member writes once a minute what it remembers of its leader, and the first
+	// time of a run says nothing new.
+	maps.DeleteFunc(p.put, func(path, _ string) bool {
+		return !strings.Contains(path, "/clustersets/") || strings.HasSuffix(path, "/status")
+	})
+	if p.put == nil {
+		p.put = map[string]string{}
+	}
+	p.at, p.writes, p.killed, p.futile = at, nil, "", nil
 }
 
 // report is what was written since arm, at which of it the process was killed,
