@@ -21,6 +21,7 @@ import (
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/config"
+	"github.com/lockstep-dev/lockstep/internal/cli/mc"
 	"github.com/lockstep-dev/lockstep/internal/lab"
 	"github.com/lockstep-dev/lockstep/internal/lab/labtest"
 	"github.com/lockstep-dev/lockstep/internal/leader"
@@ -136,12 +137,31 @@ func legacyScene(t *testing.T, l *lab.Lab, name string) (f *fleet.Fleet, east *o
 	t.Helper()
 	f = fleet.Found(t, l, name, func(o *leader.Options) { o.CleanUpAfter = aDay })
 	f.Leader.Start(t)
-	east, west = deployOld(t, f, "east"), f.Member(t, "west")
+	east, west = deployOld(t, f, "east"), ownMember(t, f, "west")
 	ns = fleet.Namespace(t, name, east.Cluster, west.Cluster)
 	web = east.Service(t, ns, "web", []corev1.ServicePort{fleet.HTTP}, "10.71.0.1")
 	east.Export(t, ns, "web")
 	fleet.Eventually(t, "west imports it", func() error { return imports(t, west, ns, "web", web.Spec.ClusterIP) })
 	return f, east, west, ns, web
+}
+
+// ownMember is a member of ours with a token of a Secret, which it tells of.
+func ownMember(t *testing.T, f *fleet.Fleet, name string) *fleet.Controller {
+	t.Helper()
+	m := f.Candidate(t, name, name)
+	m.Start(t)
+	token, err := mc.CreateMemberToken(t.Context(), f.Leader, mc.MemberTokenOptions{Namespace: f.Area, Name: name + "-token", ClusterID: name, Wait: fleet.Deadline})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Put(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "leader-token", Namespace: m.Namespace}, Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{"ca.crt": token.Secret.Data["ca.crt"], "token": token.Secret.Data["token"]},
+	})
+	m.Make(t, m.Set())
+	m.AwaitReady(t)
+	t.Cleanup(func() { m.Leave(t) })
+	return m
 }
 
 // imports checks for an endpoint of an import, whoever it is said to be from.
