@@ -71,8 +71,8 @@ func TestGetPrintsTheSpecifiedColumns(t *testing.T) {
 			{"CLUSTER-ID", "NAMESPACE", "NAME", "KIND"},
 			{"east", ns, "east-shop-cart-service", "Service"}}},
 		"one import, wide": {[]string{"ri", "shop-cart-service", "-o", "wide"}, [][]string{
-			{"NAMESPACE", "NAME", "KIND", "SOURCE"},
-			{ns, "shop-cart-service", "ServiceImport", "shop/cart"}}},
+			{"NAMESPACE", "NAME", "KIND", "SOURCE", "IMPORTED-BY", "NOT-BY"},
+			{ns, "shop-cart-service", "ServiceImport", "shop/cart", "<NONE>", "<NONE>"}}},
 		"tokens": {[]string{"membertokens"}, [][]string{
 			{"NAMESPACE", "NAME"},
 			{ns, "east-token"}}},
