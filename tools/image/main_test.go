@@ -164,11 +164,13 @@ func build(t *testing.T, root string) v1.ImageIndex {
 	return index
 }
 
-// elsewhere is a copy of what the program is made of.
+// elsewhere is a copy of what the program is made of, and of nothing else: the
+// folders at the root that it has packages in, as the go command names them.
+// They are copied whole, for what their packages embed.
 func elsewhere(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, part := range []string{"api", "cmd", "config", "internal"} {
+	for _, part := range parts(t) {
 		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root, part))); err != nil {
 			t.Fatal(err)
 		}
@@ -183,6 +185,28 @@ func elsewhere(t *testing.T) string {
 		}
 	}
 	return dir
+}
+
+func parts(t *testing.T) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.ImportPath}}{{end}}{{end}}", "./cmd/lockstep")
+	list.Dir = root
+	said, err := list.Output()
+	if err != nil {
+		t.Fatalf("cannot list the packages of the program: %v", err)
+	}
+	const module = "github.com/lockstep-dev/lockstep/"
+	var all []string
+	for path := range strings.FieldsSeq(string(said)) {
+		inside, ok := strings.CutPrefix(path, module)
+		if !ok {
+			t.Fatalf("package %s is at the root of the module: a copy of folders does not have it", path)
+		}
+		part, _, _ := strings.Cut(inside, "/")
+		all = append(all, part)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func imageFor(t *testing.T, index v1.ImageIndex, platform string) v1.Image {
