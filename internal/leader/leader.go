@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/lockstep-dev/lockstep/config"
@@ -54,7 +53,7 @@ func Run(ctx context.Context, server *rest.Config, options Options) error {
 	return role.Start(ctx, mgr, options.Options, meter)
 }
 
-func assemble(ctx context.Context, server *rest.Config, options Options, meter *metrics.Leader) (ctrl.Manager, error) {
+func assemble(ctx context.Context, server *rest.Config, options Options, meter *metrics.Leader) (*role.Manager, error) {
 	mgr, err := role.NewManager(server, options.Options, cache.Options{
 		DefaultNamespaces: map[string]cache.Config{options.Namespace: {}},
 		ByObject:          options.WebhookCaches(config.Leader),

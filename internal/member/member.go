@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,7 +83,7 @@ func Run(ctx context.Context, server *rest.Config, options Options) error {
 	return role.Start(ctx, mgr, options.Options, meter)
 }
 
-func assemble(ctx context.Context, server *rest.Config, options Options, meter *metrics.Member) (ctrl.Manager, error) {
+func assemble(ctx context.Context, server *rest.Config, options Options, meter *metrics.Member) (*role.Manager, error) {
 	inNamespace := cache.ByObject{Namespaces: map[string]cache.Config{options.Namespace: {}}}
 	kinds := map[client.Object]cache.ByObject{
 		&v1alpha2.ClusterSet{}: inNamespace, &corev1.Secret{}: inNamespace,
@@ -125,7 +124,7 @@ func assemble(ctx context.Context, server *rest.Config, options Options, meter *
 	return mgr, setup(ctx, mgr, link, uid, options, meter)
 }
 
-func setup(ctx context.Context, mgr ctrl.Manager, link *remote.Link, uid string, options Options, meter *metrics.Member) error {
+func setup(ctx context.Context, mgr *role.Manager, link *remote.Link, uid string, options Options, meter *metrics.Member) error {
 	claims, err := role.ClaimsServed(mgr)
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lockstep-dev/lockstep/internal/kube/scheme"
+	"github.com/lockstep-dev/lockstep/internal/kube/webhook"
 )
 
 // Options are common to all roles.
@@ -110,6 +111,8 @@ type Manager struct {
 	// Wrap is put around connections to other clusters as well: it fences a replica
 	// off that may have lost its lease, and adds Options.Wrap.
 	Wrap transport.WrapperFunc
+
+	webhooks *webhook.Server // nil unless the role serves some
 }
 
 // NewManager returns the manager of a role; Explain says what its errors mean.
@@ -148,7 +151,7 @@ func NewManager(config *rest.Config, o Options, caches cache.Options) (*Manager,
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", cachesReady(mgr))); err != nil {
 		return nil, err
 	}
-	return &Manager{mgr, wrap}, mgr.Add(&rewindGuard{reader: mgr.GetAPIReader(), namespace: o.Namespace, every: o.Scale(10 * time.Second), lease: lease})
+	return &Manager{Manager: mgr, Wrap: wrap}, mgr.Add(&rewindGuard{reader: mgr.GetAPIReader(), namespace: o.Namespace, every: o.Scale(10 * time.Second), lease: lease})
 }
 
 // cachesReady makes a replica ready when it knows the world: until then it could
@@ -165,13 +168,18 @@ func cachesReady(mgr ctrl.Manager) healthz.Checker {
 }
 
 // Start runs the manager. Losing the lease ends it with an error: the process
-// must go, so that nothing of it writes any more.
-func Start(ctx context.Context, mgr ctrl.Manager, o Options, meter prometheus.Collector) error {
+// must go, so that nothing of it writes any more. At the end its loops stop and its
+// lease is free first, then its webhooks stop answering: the other replica works
+// while API servers learn that this one goes.
+func Start(ctx context.Context, mgr *Manager, o Options, meter prometheus.Collector) error {
 	registry := cmp.Or(o.Registry, prometheus.Registerer(metrics.Registry))
 	if err := registry.Register(meter); err != nil {
 		return fmt.Errorf("cannot start the %s controller: its metrics are registered already: %w", o.Name, err)
 	}
 	defer registry.Unregister(meter)
+	if mgr.webhooks != nil {
+		defer mgr.webhooks.Drained()
+	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("the %s controller stopped: %w", o.Name, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,8 +48,9 @@ func (o Options) WebhookCaches(r config.Role) map[client.Object]cache.ByObject {
 }
 
 // Serve adds the webhooks of a role to its manager. A replica is ready once it
-// can answer.
-func (o Options) Serve(mgr ctrl.Manager, r config.Role, handler http.Handler) error {
+// can answer, and answers for a while after its loops have stopped: Start waits
+// for that.
+func (o Options) Serve(mgr *Manager, r config.Role, handler http.Handler) error {
 	if o.Webhooks.Address == "" {
 		return nil
 	}
@@ -61,7 +61,8 @@ func (o Options) Serve(mgr ctrl.Manager, r config.Role, handler http.Handler) er
 	if err := mgr.AddReadyzCheck("webhook", serving.Ready); err != nil {
 		return err
 	}
-	return mgr.Add(&webhook.Server{
+	mgr.webhooks = &webhook.Server{
 		Address: o.Webhooks.Address, Handler: handler, Certificate: serving.Get, Drain: o.Scale(drain),
-	})
+	}
+	return mgr.Add(mgr.webhooks)
 }

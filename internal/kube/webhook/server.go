@@ -3,16 +3,16 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
-// Server serves a handler over TLS until its context ends. It implements
-// manager.Runnable and runs on every replica.
+// Server serves a handler over TLS until its context ends, and for Drain after it.
+// It implements manager.Runnable and runs on every replica.
 type Server struct {
 	// Address to listen on, host:port.
 	Address string
@@ -20,10 +20,14 @@ type Server struct {
 	// Certificate is asked for each connection, so that a new one needs no restart.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Drain is how long to go on serving after the context ended: API servers hear
-	// a little later that this replica goes, and ask it until then.
+	// a little later that this replica goes, and ask it until then. Start does not
+	// wait for it, because a manager keeps its lease until all have returned, and
+	// another replica could work already: who ends the process asks Drained.
 	Drain time.Duration
 	// Listening, if not nil, hears the address once it is listened on.
 	Listening func(net.Addr)
+
+	draining sync.WaitGroup
 }
 
 const (
@@ -60,17 +64,22 @@ func (s *Server) Start(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	select {
-	case <-time.After(s.Drain):
-	case <-ended:
-	}
-	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
-	defer cancel()
-	if err := server.Shutdown(farewell); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return server.Close()
+	s.draining.Go(func() {
+		select {
+		case <-time.After(s.Drain):
+		case <-ended:
+		}
+		farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+		defer cancel()
+		_ = server.Shutdown(farewell) // the process is about to end
+		_ = server.Close()
+	})
+	return nil
 }
+
+// Drained returns once a server whose context ended answers nobody any more; at
+// once, if it never served.
+func (s *Server) Drained() { s.draining.Wait() }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (s *Server) NeedLeaderElection() bool { return false }
