@@ -44,7 +44,7 @@ type options struct {
 	runs, exports, imports int
 	flood                  int
 	quick, keep, profile   bool
-	cold                   bool
+	cold, admission        bool
 	lockstep, dir, results string
 }
 
@@ -60,7 +60,8 @@ func parse(args []string, errOut io.Writer) (options, error) {
 	flags.IntVar(&o.imports, "imports", 1000, "imports that a restart in P10 finds")
 	flags.BoolVar(&o.quick, "quick", false, "a tiny run that only shows that the bench works")
 	flags.BoolVar(&o.keep, "keep", false, "leave the clusters up at the end")
-	flags.BoolVar(&o.profile, "profile", false, "write CPU profiles of the controllers beside the results")
+	flags.BoolVar(&o.profile, "profile", false, "write CPU profiles of controllers and API servers beside the results")
+	flags.BoolVar(&o.admission, "admission", false, "install the admission webhooks of both roles")
 	flags.BoolVar(&o.cold, "cold", false, "begin B1 with a demo that has to build everything, which takes many minutes")
 	flags.StringVar(&o.lockstep, "lockstep", "", "`program` to measure; default: ./cmd/lockstep, built now")
 	flags.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "lockstep-bench"), "`folder` for the clusters; its disk is what fsync waits for")

@@ -97,7 +97,7 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 				continue
 			}
 			if err := o.onStage(ctx, needs, stage.Options{
-				Dir: o.dir, Lockstep: program, Binaries: binaries, Fsync: etcd == withFsync, North: needs == threeMembers, Progress: progress,
+				Dir: o.dir, Lockstep: program, Binaries: binaries, Fsync: etcd == withFsync, Admission: o.admission, North: needs == threeMembers, Progress: progress,
 			}, out); err != nil {
 				return fmt.Errorf("etcd with %s: %w", etcd, err)
 			}
@@ -174,5 +174,9 @@ func setting(o stage.Options) string {
 	if o.Fsync {
 		etcd = withFsync + ": etcd waits for the disk"
 	}
-	return etcd + "; kube-controller-manager runs; no admission webhooks; controllers are Pods of the manifests, 2 replicas each"
+	webhooks := "no admission webhooks"
+	if o.Admission {
+		webhooks = "admission webhooks of both roles"
+	}
+	return etcd + "; kube-controller-manager runs; " + webhooks + "; controllers are Pods of the manifests, 2 replicas each"
 }

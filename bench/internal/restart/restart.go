@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockstep-dev/lockstep/bench/internal/arrival"
+	"github.com/lockstep-dev/lockstep/bench/internal/floor"
 	"github.com/lockstep-dev/lockstep/bench/internal/machine"
 	"github.com/lockstep-dev/lockstep/bench/internal/report"
 	"github.com/lockstep-dev/lockstep/bench/internal/stage"
@@ -98,11 +99,17 @@ func Measure(ctx context.Context, s *stage.Stage, o Options) (result report.Resu
 	}
 	defer func() { err = errors.Join(err, b.tally.Close()) }()
 	var trials []Trial
+	var floors []floor.Floor
 	for i := range o.Runs {
 		result.Loads = append(result.Loads, machine.Load())
 		if i == o.Runs-1 {
 			b.profiles = o.Profiles
 		}
+		at, err := floor.Take(ctx, s)
+		if err != nil {
+			return result, fmt.Errorf("run %d: %w", i+1, err)
+		}
+		floors = append(floors, at)
 		for n, a := range attempts {
 			trial, err := b.try(ctx, a, fmt.Sprintf("fresh-%d-%d", i, n))
 			for again := 1; errors.Is(err, watches.ErrEnded) && again <= maxAgain; again++ {
@@ -117,7 +124,7 @@ func Measure(ctx context.Context, s *stage.Stage, o Options) (result report.Resu
 			fmt.Fprintf(o.Progress, "P10 run %d of %d: %s\n", i+1, o.Runs, trial)
 		}
 	}
-	result.Rows, result.Notes, result.Raw = rows(trials), append(notes(trials, o.Imports), result.Notes...), trials
+	result.Rows, result.Notes, result.Raw = append(rows(trials), floor.Rows(floors)...), append(notes(trials, o.Imports), result.Notes...), trials
 	return result, nil
 }
 

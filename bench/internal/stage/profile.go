@@ -15,18 +15,21 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 )
 
 // profilePort is where controllers serve their profiles. As long as nobody asks
 // that costs nothing.
 const profilePort = 6060
 
-// Profile writes a CPU profile of every cluster's active replica into a folder,
-// named after the experiment.
+// Profile writes CPU profiles of every cluster's active replica and of its API
+// server into a folder, named after the experiment.
 func (s *Stage) Profile(ctx context.Context, span time.Duration, folder, experiment string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, c := range s.Clusters() {
-		group.Go(func() error { return c.Profile(ctx, span, filepath.Join(folder, experiment+"-"+c.Name+".pprof")) })
+		file := filepath.Join(folder, experiment+"-"+c.Name)
+		group.Go(func() error { return c.Profile(ctx, span, file+".pprof") })
+		group.Go(func() error { return c.profileServer(ctx, span, file+"-apiserver.pprof") })
 	}
 	return group.Wait()
 }
@@ -37,6 +40,19 @@ func (c *Cluster) Profile(ctx context.Context, span time.Duration, file string) 
 	profile, err := c.pprof(ctx, fmt.Sprintf("profile?seconds=%d", int(span.Seconds())))
 	if err != nil {
 		return err
+	}
+	return os.WriteFile(file, profile, 0o644)
+}
+
+// profileServer writes a CPU profile of the API server to a file.
+func (c *Cluster) profileServer(ctx context.Context, span time.Duration, file string) error {
+	clients, err := kubernetes.NewForConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	profile, err := clients.RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", strconv.Itoa(int(span.Seconds()))).DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot profile the API server of %q: %w", c.Name, err)
 	}
 	return os.WriteFile(file, profile, 0o644)
 }

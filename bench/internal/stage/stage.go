@@ -40,6 +40,9 @@ type Options struct {
 	Binaries kubebin.Binaries
 	// Fsync makes etcd wait for the disk at every write.
 	Fsync bool
+	// Admission installs the webhooks of both roles, so that API servers ask the
+	// controllers about writes.
+	Admission bool
 	// North raises a third member.
 	North bool
 	// Progress hears of what takes long.
@@ -82,7 +85,7 @@ func Raise(ctx context.Context, o Options) (_ *Stage, err error) {
 	if err := s.start(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := s.install(ctx); err != nil {
+	if err := s.install(ctx, o.Admission); err != nil {
 		return nil, err
 	}
 	return s, s.join(ctx)
@@ -178,11 +181,11 @@ func version(config *rest.Config) (string, error) {
 
 // install puts each role where it belongs, as the manifests have it: two
 // replicas, one of them active.
-func (s *Stage) install(ctx context.Context) error {
+func (s *Stage) install(ctx context.Context, admission bool) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, c := range s.Clusters() {
 		group.Go(func() error {
-			objects, err := config.Render(c.Controller.role, config.Options{})
+			objects, err := config.Render(c.Controller.role, config.Options{Admission: admission})
 			if err != nil {
 				return err
 			}
