@@ -63,7 +63,7 @@ type Claims map[string][]string
 // Find collects the claims of all tests of the tree. Claims of ids that no
 // section lists are returned as problems.
 func Find(tree *arch.Tree, sections []Section) (Claims, []string) {
-	finder := finder{known: map[string]string{}, claims: Claims{}}
+	finder := finder{ids: pattern(sections), known: map[string]string{}, claims: Claims{}}
 	for _, section := range sections {
 		for _, rule := range section.Rules {
 			finder.known[key(rule.ID)] = rule.ID
@@ -87,6 +87,7 @@ func Find(tree *arch.Tree, sections []Section) (Claims, []string) {
 }
 
 type finder struct {
+	ids      *regexp.Regexp    // what looks like a key
 	known    map[string]string // key → id
 	claims   Claims
 	problems []string
@@ -117,12 +118,23 @@ func (f *finder) read(test string, function *ast.FuncDecl) {
 	})
 }
 
-// ids finds what looks like the key of a rule.
-var ids = regexp.MustCompile(`(API_LEG|MEM_[A-Z]{2}|LDR_[A-Z]{2}|CLI_5|WK)_[0-9]+`)
+// pattern finds what looks like the key of a rule: a number behind what stands
+// before the number of any rule of the list. So no kind of rule can be listed
+// and never be found, and a wrong number is noticed.
+func pattern(sections []Section) *regexp.Regexp {
+	var kinds []string
+	for _, section := range sections {
+		for _, rule := range section.Rules {
+			kinds = append(kinds, regexp.QuoteMeta(strings.TrimRight(key(rule.ID), "0123456789")))
+		}
+	}
+	slices.Sort(kinds)
+	return regexp.MustCompile(`(` + strings.Join(slices.Compact(kinds), "|") + `)[0-9]+`)
+}
 
 // claim notes every rule that a text names.
 func (f *finder) claim(test, text string) {
-	for _, found := range ids.FindAllString(key(text), -1) {
+	for _, found := range f.ids.FindAllString(key(text), -1) {
 		id, ok := f.known[found]
 		if !ok {
 			f.problems = append(f.problems, fmt.Sprintf("%s names rule %s, which docs/rules.tsv does not list", test, found))

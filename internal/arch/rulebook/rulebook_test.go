@@ -12,7 +12,7 @@ import (
 	"github.com/lockstep-dev/lockstep/internal/arch/rulebook"
 )
 
-const list = "## Letters\nMEM-SE-1\tfirst\nMEM-SE-11\televenth\n## Numbers\nCLI-5.1\tinit\nWK-6\tsixth\n"
+const list = "## Letters\nMEM-SE-1\tfirst\nMEM-SE-11\televenth\nADM-LS-1\tlease\n## Numbers\nCLI-5.1\tinit\nWK-6\tsixth\n"
 
 func TestClaims(t *testing.T) {
 	cases := map[string]struct {
@@ -39,6 +39,10 @@ func TestClaims(t *testing.T) {
 		"by the name of a subtest": {
 			`func TestAll(t *testing.T) { t.Run("WK-6 is told", func(t *testing.T) {}) }`,
 			rulebook.Claims{"WK-6": {"x.TestAll/WK-6_is_told"}}, nil,
+		},
+		"any kind that the list has": {
+			"// covers: ADM-LS-1\nfunc TestLease(t *testing.T) {}",
+			rulebook.Claims{"ADM-LS-1": {"x.TestLease"}}, nil,
 		},
 		"a rule that is not listed is a problem": {
 			`func TestWK_66(t *testing.T) {}`,
@@ -88,7 +92,7 @@ func TestPage(t *testing.T) {
 	}
 	page := string(rulebook.Page(sections, rulebook.Claims{"WK-6": {"x.TestA", "x.TestB"}}))
 	for _, want := range []string{
-		"1 of 4 rules are met",
+		"1 of 5 rules are met",
 		"\n## Numbers\n",
 		"| WK-6 | sixth | `x.TestA`<br>`x.TestB` |\n",
 		"| MEM-SE-1 | first | not met yet |\n",
