@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/bench/internal/crowd"
+	"github.com/lockstep-dev/lockstep/bench/internal/floor"
 	"github.com/lockstep-dev/lockstep/bench/internal/machine"
 	"github.com/lockstep-dev/lockstep/bench/internal/report"
 	"github.com/lockstep-dev/lockstep/bench/internal/stage"
@@ -90,8 +91,14 @@ func Measure(ctx context.Context, s *stage.Stage, o Options) (result report.Resu
 		return result, err
 	}
 	var looks []Look
+	var floors []floor.Floor
 	for i := range o.Runs {
 		result.Loads = append(result.Loads, machine.Load())
+		at, err := floor.Take(ctx, s)
+		if err != nil {
+			return result, fmt.Errorf("run %d: %w", i+1, err)
+		}
+		floors = append(floors, at)
 		for n, cell := range o.Grid {
 			b.heap = o.Profiles != "" && i == o.Runs-1 && n == len(o.Grid)-1
 			look, err := b.look(ctx, cell)
@@ -102,7 +109,7 @@ func Measure(ctx context.Context, s *stage.Stage, o Options) (result report.Resu
 			fmt.Fprintf(o.Progress, "P6 run %d of %d: %s\n", i+1, o.Runs, look)
 		}
 	}
-	result.Rows, result.Raw = rows(looks, o.Grid), looks
+	result.Rows, result.Raw = append(rows(looks, o.Grid), floor.Rows(floors)...), looks
 	return result, nil
 }
 

@@ -5,9 +5,6 @@ import "github.com/lockstep-dev/lockstep/bench/internal/report"
 const (
 	known = "about 5,000 (Cilium, design note)"
 	goal  = 512
-	// full is the number of endpoints per slice at which the goal holds: with
-	// fewer, what counts is the Service and not its endpoints.
-	full = 100
 )
 
 func rows(looks []Look, cells []Cell) (table []report.Row) {
@@ -22,10 +19,7 @@ func rows(looks []Look, cells []Cell) (table []report.Row) {
 			table = append(table, report.NewRow(cell.String()+": "+quantity, unit, values, goal, known))
 		}
 		n := float64(cell.all())
-		var bound *report.Goal
-		if cell.Endpoints >= full {
-			bound = &report.Goal{AtMost: goal}
-		}
+		bound := &report.Goal{AtMost: goal}
 		row("member, live after a collection, per endpoint", "bytes", bound, known, func(l Look) float64 { return l.Member.live() / n })
 		row("… RSS after it", "bytes", nil, "", func(l Look) float64 { return l.Member.rss() / n })
 		row("leader, live after a collection, per endpoint", "bytes", bound, "", func(l Look) float64 { return l.Leader.live() / n })
