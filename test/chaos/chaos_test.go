@@ -49,8 +49,11 @@ func TestKillAnythingAnytime(t *testing.T) {
 	defer cancel()
 	var tasks sync.WaitGroup
 	tasks.Go(func() { w.churn(ctx, t) })
-	tasks.Go(func() { kill(ctx, t, l, rand.New(rand.NewPCG(seed, 2))) })
+	var killed map[string]int
+	tasks.Go(func() { killed = kill(ctx, t, l, rand.New(rand.NewPCG(seed, 2))) })
 	tasks.Wait()
+	t.Logf("killed: %v", killed)
+	everyKind(t, killed, duration)
 
 	w.settle(t)
 	w.awaitConverged(t, 3*time.Minute)
@@ -75,29 +78,6 @@ func deploy(t *testing.T, l *lab.Lab, clusters ...string) []*fleet.Controller {
 		members = append(members, m)
 	}
 	return members
-}
-
-// kill ends one thing after the other with SIGKILL. Who supervises it starts it
-// again, as on a real machine; sometimes the next kill comes before it is back.
-func kill(ctx context.Context, t *testing.T, l *lab.Lab, random *rand.Rand) {
-	kills := map[string]int{}
-	defer func() { t.Logf("killed: %v", kills) }()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Duration(1000+random.IntN(3000)) * time.Millisecond):
-		}
-		cluster := labtest.Cluster(t, l, []string{"leader", "east", "west"}[random.IntN(3)])
-		target := []string{
-			lab.Etcd, lab.APIServer, lab.ControllerManager,
-			"kube-system/antrea-mc-controller", "kube-system/antrea-mc-controller", "antrea-multicluster/antrea-mc-controller",
-		}[random.IntN(6)]
-		if err := cluster.Kill(ctx, target); err != nil {
-			continue // already dead, or no such Pod in this cluster
-		}
-		kills[cluster.Name()+" "+target]++
-	}
 }
 
 func envDuration(t *testing.T, name string, otherwise time.Duration) time.Duration {
