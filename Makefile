@@ -25,6 +25,9 @@ CHAPTER ?= share
 # Where `make image` writes to, and `make push` reads from.
 image := bin/image
 
+# Where `make release` writes to.
+release := bin/release
+
 # Modules of their own that have tests.
 tools := tools/charts tools/image
 
@@ -64,6 +67,11 @@ push: ## Push what `make image` built: make push IMAGE=registry.example.com/lock
 	@go -C tools/image build -o $(CURDIR)/bin/imagemaker .
 	@bin/imagemaker push --out $(image) $(IMAGE)
 
+.PHONY: release
+release: ## Build the archives of the kubectl plugin, their sums and its krew manifest into bin/release
+	@go -C tools/image build -o $(CURDIR)/bin/imagemaker .
+	@bin/imagemaker release --root . --out $(release) --version $(version) --commit $(commit) --created $(created)
+
 .PHONY: generate
 generate: ## Make deep copies, CRDs, charts and docs/rules.md anew
 	go generate -tags generate .
@@ -87,7 +95,7 @@ short: ## Run the tests that need no control plane
 	@for module in $(tools); do (set -x; go -C $$module test -short ./...) || exit 1; done
 
 .PHONY: race
-race: kube ## Run all tests with the race detector
+race: kube ## Run all tests with the race detector, which needs a C compiler
 	go test -race -count=1 -timeout=40m ./...
 
 .PHONY: soak

@@ -1,13 +1,15 @@
-// Command image makes the container image of Lockstep, without a container
-// runtime, and pushes it.
+// Command image makes what a release consists of: the container image of Lockstep,
+// without a container runtime, and the archives of the plugin of kubectl.
 //
-//	go build per platform ─► one layer each ─► one index ─► OCI layout, archives
+//	go build per platform ─┬► one layer each ─► one index ─► OCI layout, archives
+//	                       └► one archive each ─► sums ─► plugin manifest
 //
 // The same source, stamp and Go release give the same bytes, wherever and
 // whenever they are built, so that anybody can check a digest by building it.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -21,7 +23,8 @@ import (
 
 const usage = `usage:
   image build --root DIR --out DIR [--version V] [--commit C] [--created SECONDS] [--platforms LIST]
-  image push --out DIR REFERENCE`
+  image push --out DIR REFERENCE
+  image release --root DIR --out DIR [--version V] [--commit C] [--created SECONDS] [--platforms LIST]`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -49,14 +52,14 @@ func run(ctx context.Context, args []string) error {
 	version := flags.String("version", "devel", "version of the build; also a tag")
 	commit := flags.String("commit", "unknown", "commit of the source")
 	created := flags.Int64("created", 0, "time of the source, in seconds since 1970")
-	platforms := flags.String("platforms", "linux/amd64,linux/arm64", "what to build for")
+	platforms := flags.String("platforms", "", "what to build for")
 	if err := flags.Parse(args[1:]); err != nil || *out == "" {
 		return errUsage
 	}
+	stamp := Stamp{Version: *version, Commit: *commit, Created: time.Unix(*created, 0).UTC()}
 	switch {
 	case args[0] == "build" && *root != "" && flags.NArg() == 0:
-		stamp := Stamp{Version: *version, Commit: *commit, Created: time.Unix(*created, 0).UTC()}
-		index, err := Build(ctx, *root, strings.Split(*platforms, ","), stamp, os.Stderr)
+		index, err := Build(ctx, *root, split(*platforms, "linux/amd64,linux/arm64"), stamp, os.Stderr)
 		if err != nil {
 			return err
 		}
@@ -67,7 +70,13 @@ func run(ctx context.Context, args []string) error {
 			fmt.Println(pushed)
 		}
 		return err
+	case args[0] == "release" && *root != "" && flags.NArg() == 0:
+		return Release(ctx, *root, *out, split(*platforms, "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64"), stamp, os.Stdout)
 	default:
 		return errUsage
 	}
+}
+
+func split(platforms, otherwise string) []string {
+	return strings.Split(cmp.Or(platforms, otherwise), ",")
 }
