@@ -161,23 +161,35 @@ func TestEveryCommandRefusesWrongUse(t *testing.T) {
 				wrong("", "surplus", "surplus", "surplus", "surplus")
 			}
 			command.Flags().VisitAll(func(flag *pflag.Flag) {
-				switch kind := flag.Value.Type(); {
-				case kind == "bool":
-					wrong("--"+flag.Name, "--"+flag.Name+"=perhaps")
-				case kind == "duration" && !flag.Hidden:
-					wrong("--"+flag.Name, "--"+flag.Name+"=soon")
-					wrong("--"+flag.Name, "--"+flag.Name+"=-1s")
-				case kind == "int32":
-					wrong("--"+flag.Name, "--"+flag.Name+"=many")
-					wrong("--"+flag.Name, "--"+flag.Name+"=-1")
-				case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"), strings.HasPrefix(kind, "float"):
-					wrong("--"+flag.Name, "--"+flag.Name+"=many")
+				for _, value := range cannotBe(flag) {
+					wrong("--"+flag.Name, "--"+flag.Name+"="+value)
 				}
 			})
 			if command.Flags().Lookup("output") != nil {
 				wrong("", "--output=xml")
 			}
 		})
+	}
+}
+
+// cannotBe are values that a flag cannot have, by its type: no flag of the program
+// takes a time or a number that is negative, but where the default says otherwise,
+// and where a clock is shifted.
+func cannotBe(flag *pflag.Flag) []string {
+	kind := flag.Value.Type()
+	switch {
+	case kind == "bool":
+		return []string{"perhaps"}
+	case flag.Name == "clock-offset":
+		return []string{"soon"}
+	case kind == "duration":
+		return []string{"soon", "-1s", "-1ns", "5"}
+	case isNumber(kind) && flag.DefValue == "-1":
+		return []string{"many", "-2"}
+	case isNumber(kind), strings.HasPrefix(kind, "uint"):
+		return []string{"many", "-1"}
+	default:
+		return nil
 	}
 }
 

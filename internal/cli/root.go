@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -82,7 +81,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 
 	refuseUnknownCommands(root)
 	refuseUnknownHelp(root)
-	refuseNegativeTimes(root)
+	refuseNegatives(root)
 	root.SetFlagErrorFunc(explainFlag) // all commands below inherit it
 	return root
 }
@@ -126,26 +125,30 @@ func refuseUnknownHelp(root *cobra.Command) {
 	}
 }
 
-// refuseNegativeTimes makes each flag that says how long something may take refuse
-// a time that is negative: it would pass before anything is done, and read as a
-// failure of the cluster. A hidden flag may shift a clock back.
-func refuseNegativeTimes(command *cobra.Command) {
-	wrap := func(flag *pflag.Flag) {
-		if flag.Value.Type() == "duration" && !flag.Hidden {
+// refuseNegatives makes each flag that is a time or a number refuse a negative one:
+// a time would pass before anything is done, and read as a failure of the cluster. A
+// flag whose default is negative gives that a meaning, and a clock may go back.
+func refuseNegatives(command *cobra.Command) {
+	command.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		if isNumber(flag.Value.Type()) && !strings.HasPrefix(flag.DefValue, "-") && flag.Name != "clock-offset" {
 			flag.Value = notNegative{flag.Value}
 		}
-	}
-	command.LocalNonPersistentFlags().VisitAll(wrap)
+	})
 	for _, child := range command.Commands() {
-		refuseNegativeTimes(child)
+		refuseNegatives(child)
 	}
 }
 
-// notNegative is the value of a flag that is a duration.
+// isNumber tells the types of flags that could be negative.
+func isNumber(kind string) bool {
+	return kind == "duration" || strings.HasPrefix(kind, "int") || strings.HasPrefix(kind, "float")
+}
+
+// notNegative is the value of a flag that is a time or a number.
 type notNegative struct{ pflag.Value }
 
 func (n notNegative) Set(text string) error {
-	if d, err := time.ParseDuration(text); err == nil && d < 0 {
+	if strings.HasPrefix(text, "-") {
 		return errors.New("it is negative")
 	}
 	return n.Value.Set(text)

@@ -34,6 +34,9 @@ the process behind a cluster (host), or of a Pod of ours, by
 	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written from now on")
 	command.Flags().IntVar(&tail, "tail", tail, "only the last `lines`; -1 shows all")
 	command.RunE = func(command *cobra.Command, args []string) error {
+		if tail < -1 {
+			return exit.Usagef("--tail %d: no log has fewer than no lines; -1 shows all", tail)
+		}
 		cluster, target, ok := strings.Cut(args[0], "/")
 		if !ok {
 			return exit.Usagef("%q is not CLUSTER/TARGET; see lockstep lab logs --help", args[0])

@@ -44,7 +44,7 @@ func (c Condition) Validate() error {
 	if c.Latency < 0 {
 		problems = append(problems, fmt.Errorf("latency %s is negative", c.Latency))
 	}
-	if c.Loss < 0 || c.Loss > 1 {
+	if !(c.Loss >= 0 && c.Loss <= 1) { // so, because NaN is neither
 		problems = append(problems, fmt.Errorf("loss %v is not between 0 and 1", c.Loss))
 	}
 	return errors.Join(problems...)
