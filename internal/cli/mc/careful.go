@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 )
 
@@ -84,6 +85,16 @@ type missingRight struct {
 func (e *missingRight) Error() string     { return e.cause.Error() }
 func (e *missingRight) Unwrap() error     { return e.cause }
 func (e *missingRight) Right() exit.Right { return e.right }
+
+// mayLook tells which right is missing to see anything of a ClusterSet; nil when
+// none is, or when that is not known. Who could read nothing asks.
+func mayLook(ctx context.Context, c client.Reader) error {
+	var lacking *missingRight
+	if err := c.List(ctx, &v1alpha2.ClusterSetList{}, client.Limit(1)); errors.As(err, &lacking) {
+		return err
+	}
+	return nil
+}
 
 // lacking finds out whether it was the authorizer that forbade something.
 // Admission answers with the same code, so the API server is asked; when it

@@ -52,6 +52,9 @@ to wait, else with 0. "lockstep explain UPG-CHK-7" tells why a rule exists.`,
 }
 
 func runPreflight(ctx context.Context, shell *shell, flags preflightFlags) error {
+	if v := flags.CommandLine; v != "" && !preflight.IsVersion(v) {
+		return exit.Usagef("--antctl-version %q is no version; write it as antctl version tells it, such as v2.7.0", v)
+	}
 	contexts, err := statusFlags{contexts: flags.contexts}.choose(shell.access)
 	if err != nil {
 		return err
@@ -60,7 +63,8 @@ func runPreflight(ctx context.Context, shell *shell, flags preflightFlags) error
 		return err
 	}
 	shell.progress().sayf("reading %d clusters", len(contexts))
-	read, err := evidence.Read(ctx, shell.clusters(contexts, flags.Limit), flags.Options)
+	clusters := shell.clusters(contexts, flags.Limit)
+	read, err := evidence.Read(ctx, clusters, flags.Options)
 	if err != nil {
 		return &exit.Error{Code: exit.Usage, Cause: err} // the contexts do not make one ClusterSet
 	}
@@ -72,6 +76,16 @@ func runPreflight(ctx context.Context, shell *shell, flags preflightFlags) error
 	}
 	if err != nil {
 		return err
+	}
+	if report.nothingRead() {
+		for _, c := range clusters {
+			if c.Client == nil {
+				continue
+			}
+			if lacking := mayLook(ctx, c.Client); lacking != nil {
+				return explain("cannot check the ClusterSet", lacking)
+			}
+		}
 	}
 	return report.Verdict()
 }

@@ -99,7 +99,7 @@ func (r *renameRun) step(ctx context.Context) (decision rollout.Decision, set st
 	if err != nil {
 		return decision, "", err
 	}
-	if err := r.lookOnce(seen.Parts); err != nil {
+	if err := r.lookOnce(ctx, seen.Parts); err != nil {
 		return decision, "", err
 	}
 	decision, set = decideRename(seen), seen.Parts.ClusterSet
@@ -122,15 +122,23 @@ func (r *renameRun) step(ctx context.Context) (decision rollout.Decision, set st
 
 // lookOnce refuses to begin while a cluster cannot be read. One that goes away later
 // is waited for.
-func (r *renameRun) lookOnce(parts preflight.Parts) error {
+func (r *renameRun) lookOnce(ctx context.Context, parts preflight.Parts) error {
 	if r.looked {
 		return nil
 	}
 	for _, part := range parts.Members {
 		if part.Unreachable != "" {
+			if c, err := r.at(part.Context); err == nil {
+				if lacking := mayLook(ctx, c); lacking != nil {
+					return explain(r.what(), lacking)
+				}
+			}
 			return failed(r.what(), "see that all clusters can be reached from here, then repeat the command",
 				fmt.Errorf("context %q cannot be read: %s", part.Context, part.Unreachable))
 		}
+	}
+	if why := parts.Leader.Unreachable; why != "" {
+		return failed(r.what(), "name the context of the leader, too, with --contexts", errors.New(why))
 	}
 	r.looked = true
 	return nil

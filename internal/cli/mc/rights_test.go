@@ -1,7 +1,9 @@
 package mc
 
 import (
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +54,11 @@ func TestEveryVerbNamesTheMissingRight(t *testing.T) {
 		"get clusterset -A":                               {Verb: "list", Resource: "clustersets.multicluster.crd.antrea.io"},
 		"get resourceexport -n area":                      {Verb: "list", Resource: "resourceexports.multicluster.crd.antrea.io", Namespace: "area"},
 		"get resourceimport x -n area":                    {Verb: "list", Resource: "resourceimports.multicluster.crd.antrea.io", Namespace: "area"},
+		"status":                                          {Verb: "list", Resource: "clustersets.multicluster.crd.antrea.io"},
+		"status -o json":                                  {Verb: "list", Resource: "clustersets.multicluster.crd.antrea.io"},
+		"preflight":                                       {Verb: "list", Resource: "clustersets.multicluster.crd.antrea.io"},
+		"rename east-1 --to east1":                        {Verb: "list", Resource: "clustersets.multicluster.crd.antrea.io"},
+		"migrate-legacy --dry-run":                        {Verb: "get", Resource: "customresourcedefinitions.apiextensions.k8s.io"},
 		"get membertoken -n area":                         {Verb: "list", Resource: "secrets", Namespace: "area"},
 		"get joinconfig -n area --allow-loopback":         {Verb: "list", Resource: "clustersets.multicluster.crd.antrea.io", Namespace: "area"},
 		"deploy leadercluster -n area":                    {Verb: "get", Resource: "deployments.apps", Namespace: "area"},
@@ -69,6 +76,52 @@ func TestEveryVerbNamesTheMissingRight(t *testing.T) {
 			same(t, right, *report.Right)
 		})
 	}
+}
+
+// A page that lacks something names the right for it, to programs too; one that
+// has nothing at all is no page.
+func TestStatusNamesTheMissingRight(t *testing.T) {
+	c, hub := cluster(t)
+	area := leads(t, c)
+	problems := func(user string) (rights []exit.Right, err error) {
+		out, _, err := command(t, nil, "status", "-o", "json", "--kubeconfig", kubeconfigOf(t, hub, user))
+		var page struct {
+			Problems []struct {
+				ClusterSet, Next string
+				Right            *exit.Right
+			}
+		}
+		if broken := json.Unmarshal([]byte(out), &page); broken != nil {
+			t.Fatalf("%v: %s", broken, out)
+		}
+		for _, p := range page.Problems {
+			if p.ClusterSet == "" && p.Right != nil {
+				rights = append(rights, *p.Right)
+				if !strings.Contains(p.Next, p.Right.String()) {
+					t.Errorf("what to do does not name the right: %q", p.Next)
+				}
+			}
+		}
+		return rights, err
+	}
+	sets := exit.Right{Verb: "list", Resource: "clustersets.multicluster.crd.antrea.io"}
+	rights, err := problems("nobody")
+	wantError(t, err, exit.Failed, "no cluster could be read", sets.String())
+	same(t, []exit.Right{sets}, rights)
+
+	create(t, c,
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "see-sets"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"multicluster.crd.antrea.io"}, Resources: []string{"clustersets"}, Verbs: []string{"list"}}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "see-sets"},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "see-sets"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "viewer"}}})
+	missed := exit.Right{Verb: "list", Resource: "memberclusterannounces.multicluster.crd.antrea.io", Namespace: area}
+	eventuallyTrue(t, "the rest of the page is shown, and what it lacks", func() bool {
+		rights, err := problems("viewer")
+		return err == nil && slices.Contains(rights, missed) && !slices.Contains(rights, sets)
+	})
+	_, _, err = command(t, nil, "status", "--exit-code", "--kubeconfig", kubeconfigOf(t, hub, "viewer"))
+	wantError(t, err, exit.Refused, "problems")
 }
 
 // Whoever may export Services need not be allowed to read the ClusterSet.

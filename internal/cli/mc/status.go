@@ -16,6 +16,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 	"github.com/lockstep-dev/lockstep/internal/cli/mc/overview"
 	"github.com/lockstep-dev/lockstep/internal/kube/several"
 )
@@ -40,7 +41,13 @@ func nothingRead(clusters []overview.Cluster) error {
 	if len(clusters) == 0 || slices.ContainsFunc(clusters, func(c overview.Cluster) bool { return c.Failure == "" }) {
 		return nil
 	}
-	return failed("cannot show the status", "see the page for why, and what to do", errors.New("no cluster could be read"))
+	const what = "cannot show the status"
+	for _, c := range clusters {
+		if c.Right != (exit.Right{}) {
+			return explain(what, &missingRight{c.Right, fmt.Errorf("no cluster could be read: %s", c.Failure)})
+		}
+	}
+	return failed(what, "see the page for why, and what to do", errors.New("no cluster could be read"))
 }
 
 func readAll(ctx context.Context, sources []Source, limit time.Duration) []overview.Cluster {
@@ -64,9 +71,19 @@ func read(ctx context.Context, source Source) overview.Cluster {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.New("no answer in time")
 		}
-		return overview.Cluster{Context: source.Context, Failure: err.Error(), Next: certificateStep(err)}
+		return overview.Cluster{Context: source.Context, Failure: err.Error(), Next: certificateStep(err), Right: rightOf(err)}
 	}
 	return r.cluster
+}
+
+// rightOf is the right that an error says is missing; the zero value when it says
+// none.
+func rightOf(err error) exit.Right {
+	var lacking *missingRight
+	if errors.As(err, &lacking) {
+		return lacking.right
+	}
+	return exit.Right{}
 }
 
 // reading fills in one cluster.
@@ -84,7 +101,9 @@ func (r *reading) all(ctx context.Context) error {
 	r.cluster.UID = system.UID
 
 	var sets v1alpha2.ClusterSetList
-	if err := r.list(ctx, &sets); err != nil {
+	// All else is read for the sake of a ClusterSet: without the right to see these,
+	// nothing at all was read, which is no gap in a page.
+	if err := r.reader.List(ctx, &sets); err != nil && !meta.IsNoMatchError(err) {
 		return err
 	}
 	r.cluster.ClusterSets = sets.Items
@@ -135,7 +154,7 @@ func (r *reading) tolerate(err error) error {
 	case meta.IsNoMatchError(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		r.cluster.Gaps = append(r.cluster.Gaps, err.Error())
+		r.cluster.Gaps = append(r.cluster.Gaps, overview.Gap{Why: err.Error(), Right: rightOf(err)})
 		return nil
 	default:
 		return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 )
 
 // Cluster is what was read through one kubeconfig context.
@@ -26,8 +27,10 @@ type Cluster struct {
 	Failure string
 	// Next is what to do about the failure; "" for the usual.
 	Next string
-	// Gaps say what else could not be read, one sentence each.
-	Gaps []string
+	// Right is what these credentials lack, where that is the failure.
+	Right exit.Right
+	// Gaps are what else could not be read.
+	Gaps []Gap
 
 	ClusterSets []v1alpha2.ClusterSet
 
@@ -44,6 +47,13 @@ type Cluster struct {
 	ServiceImports []mcsv1beta1.ServiceImport
 	// Slices of imported Services.
 	Slices []discoveryv1.EndpointSlice
+}
+
+// Gap is something that could not be read.
+type Gap struct {
+	Why string
+	// Right that would have to be granted; the zero value when that would not help.
+	Right exit.Right
 }
 
 // isMember tells a membership from the leader's own ClusterSet.

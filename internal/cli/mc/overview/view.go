@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
+	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 )
 
 // View is the page.
@@ -45,6 +46,8 @@ type Problem struct {
 	Rule string `json:"rule,omitempty"`
 	// ClusterSet is the name of the one it is about; "" when it is about none.
 	ClusterSet string `json:"clusterSet,omitempty"`
+	// Right is what has to be granted before the page can tell all.
+	Right exit.Right `json:"right,omitzero"`
 }
 
 // Healthy tells whether nothing is wrong. That a cluster was not asked for is no

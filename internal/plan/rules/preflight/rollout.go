@@ -83,6 +83,12 @@ var versionOrder = Check{
 	},
 }
 
+// IsVersion tells whether a text can be compared as the version of a program.
+func IsVersion(text string) bool {
+	_, ok := parse(text)
+	return ok
+}
+
 func parse(text string) (*version.Version, bool) {
 	v, err := version.ParseGeneric(text)
 	return v, err == nil
