@@ -13,6 +13,7 @@ import (
 
 func newJoin(shell *shell) *cobra.Command {
 	flags := joinFlags{JoinOptions: JoinOptions{Wait: time.Minute}, stdin: shell.In}
+	flags.warn = func(sentence string) { fmt.Fprintln(shell.ErrOut, sentence) }
 	command := &cobra.Command{
 		Use:   "join [-f JOIN-CONFIG] [flags]",
 		Short: "Make this cluster a member of a ClusterSet",

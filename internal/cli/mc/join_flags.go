@@ -15,6 +15,8 @@ type joinFlags struct {
 	configFile string
 	tokenFile  string
 	stdin      io.Reader
+	// warn hears what of a file was ignored; nil hears nothing.
+	warn Progress
 }
 
 // options reads the files. A value in the join config wins over its flag, so
@@ -28,6 +30,9 @@ func (f joinFlags) options() (JoinOptions, error) {
 		}
 		if err != nil {
 			return JoinOptions{}, unreadable("join config", f.configFile, err)
+		}
+		for _, sentence := range file.Ignored {
+			f.warn.sayf("warning: ignored in join config %q: %s", f.configFile, sentence)
 		}
 	}
 	f.override(file.Config)

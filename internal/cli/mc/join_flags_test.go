@@ -69,7 +69,7 @@ func TestTokenSourcesInTheirOrder(t *testing.T) {
 func TestUnusableFilesAreWrongUsage(t *testing.T) {
 	for name, flags := range map[string]joinFlags{
 		"no file":           {configFile: "/nowhere/join.yaml"},
-		"a misspelt key":    {configFile: write(t, "a", []byte("apiVersion: multicluster.antrea.io/v1alpha1\nkind: ClusterSetJoinConfig\nclusterset: x\n"))},
+		"a number":          {configFile: write(t, "a", []byte("apiVersion: multicluster.antrea.io/v1alpha1\nkind: ClusterSetJoinConfig\nclusterID: 12\n"))},
 		"a config as token": {tokenFile: write(t, "b", joinfile.Config{}.Render())},
 		"an empty token":    {tokenFile: write(t, "c", nil)},
 	} {

@@ -122,15 +122,34 @@ func TestParseFindsTheTokenBesideTheConfig(t *testing.T) {
 	}
 }
 
+// A file of a later version has keys that mean nothing here, and is good all the
+// same; what may be a slip of the pen is told with what was probably meant.
+func TestParseIgnoresUnknownKeys(t *testing.T) {
+	file, err := joinfile.Parse([]byte(string(config.Render()) + "clusterId: east\nleaderApiserver: x\nrelay: {address: [1, 2]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(config, file.Config); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{
+		`unknown key "clusterId"; did you mean "clusterID"?`,
+		`unknown key "leaderApiserver"; did you mean "leaderAPIServer"?`,
+		`unknown key "relay"; the keys are apiVersion, clusterID, clusterSetID, kind, leaderAPIServer, leaderClusterID, leaderNamespace, namespace, tokenSecretFile, tokenSecretName`,
+	}
+	if diff := cmp.Diff(want, file.Ignored); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestParseSaysWhatIsWrong(t *testing.T) {
 	good := string(config.Render())
 	for name, bad := range map[string]struct {
 		text  string
 		words []string
 	}{
-		"a misspelt key":            {good + "clusterId: east\n", []string{`"clusterId"`, `"clusterID"`}},
-		"another misspelt key":      {good + "leaderApiserver: x\n", []string{`"leaderAPIServer"`}},
-		"all of them at once":       {good + "clusterId: east\ntokenSecret: x\n", []string{`"clusterID"`, `"tokenSecretFile"`}},
+		"all of them at once":       {good + "clusterID: 1\ntokenSecretName: 2\n", []string{"clusterID is 1", "tokenSecretName is 2"}},
+		"a problem beside the rest": {good + "clusterId: east\nclusterID: 12\n", []string{"clusterID is 12"}},
 		"a key twice":               {good + "clusterSetID: navy\n", []string{"clusterSetID", "already"}},
 		"a number for a name":       {good + "clusterID: 12\n", []string{"clusterID", "12", "quotes"}},
 		"another apiVersion":        {strings.Replace(good, "v1alpha1", "v1", 1), []string{"apiVersion", `"multicluster.antrea.io/v1"`}},

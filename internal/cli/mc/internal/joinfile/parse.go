@@ -21,9 +21,13 @@ type File struct {
 	Config Config
 	// Token is the member's token Secret, when the file has one.
 	Token *corev1.Secret
+	// Ignored are sentences about keys of the config that mean nothing here, which may
+	// be those of a later version, or mistyped.
+	Ignored []string
 }
 
-// Parse reads a join config, with or without a token Secret beside it.
+// Parse reads a join config, with or without a token Secret beside it. A key that is
+// not known is ignored, as the wire wants it (section 5.9 of the specification).
 func Parse(data []byte) (File, error) {
 	documents, err := split(data)
 	if err != nil {
@@ -34,7 +38,7 @@ func Parse(data []byte) (File, error) {
 	for _, d := range documents {
 		switch {
 		case d.kind == Kind && !found:
-			file.Config, err = d.config()
+			file.Config, file.Ignored, err = d.config()
 			found = true
 		case d.isSecret() && file.Token == nil:
 			file.Token, err = d.secret()
@@ -109,10 +113,10 @@ func (d document) describe() string {
 	return fmt.Sprintf("%s of %s", d.kind, d.version)
 }
 
-// config collects all problems, so that a file is corrected once.
-func (d document) config() (Config, error) {
+// config collects all problems, so that a file is corrected once, and what it ignores.
+func (d document) config() (_ Config, ignored []string, _ error) {
 	if d.version != APIVersion {
-		return Config{}, fmt.Errorf("apiVersion is %q, wanted is %q", d.version, APIVersion)
+		return Config{}, nil, fmt.Errorf("apiVersion is %q, wanted is %q", d.version, APIVersion)
 	}
 	var config Config
 	fields := map[string]*string{"apiVersion": new(string), "kind": new(string)}
@@ -121,16 +125,17 @@ func (d document) config() (Config, error) {
 	}
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(d.content)) {
-		problems = append(problems, set(fields, key, d.content[key]))
+		target, known := fields[key]
+		if !known {
+			ignored = append(ignored, spelling.UnknownKey(key, slices.Sorted(maps.Keys(fields))))
+			continue
+		}
+		problems = append(problems, set(target, key, d.content[key]))
 	}
-	return config, errors.Join(problems...)
+	return config, ignored, errors.Join(problems...)
 }
 
-func set(fields map[string]*string, key string, value any) error {
-	target, known := fields[key]
-	if !known {
-		return errors.New(spelling.UnknownKey(key, slices.Sorted(maps.Keys(fields))))
-	}
+func set(target *string, key string, value any) error {
 	switch v := value.(type) {
 	case nil:
 		return nil
