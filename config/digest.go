@@ -12,7 +12,8 @@ import (
 )
 
 // digests are those of the manifests as they were released: one line for each
-// role, its name and what Digest says of Render without options.
+// role, its name and what Digest says of Render without options, and one more with
+// the webhook configurations.
 //
 //go:embed digests.txt
 var digests string
@@ -31,9 +32,10 @@ func Digest(objects []*unstructured.Unstructured) (string, error) {
 }
 
 // Verify compares the manifests in this program with the digest that was
-// written down for them, and returns it.
-func Verify(role Role) (string, error) {
-	objects, err := Render(role, Options{})
+// written down for them, and returns it. With admission they have the webhook
+// configurations among them.
+func Verify(role Role, admission bool) (string, error) {
+	objects, err := Render(role, Options{Admission: admission})
 	if err != nil {
 		return "", err
 	}
@@ -41,15 +43,19 @@ func Verify(role Role) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if want := written(role); have != want {
+	if want := written(role, admission); have != want {
 		return "", fmt.Errorf("the manifests of the %s have digest %s, written down for this release is %s", role, have, want)
 	}
 	return have, nil
 }
 
-func written(role Role) string {
+func written(role Role, admission bool) string {
+	name := string(role)
+	if admission {
+		name += "+admission"
+	}
 	for line := range strings.Lines(digests) {
-		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == string(role) {
+		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
 			return fields[1]
 		}
 	}

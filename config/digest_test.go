@@ -11,11 +11,16 @@ import (
 
 var update = flag.Bool("update-digests", false, "write digests.txt instead of comparing it")
 
-// The manifests of this release are those that were written down.
+// The manifests of this release are those that were written down, with the webhook
+// configurations and without.
 func TestDigests(t *testing.T) {
 	var list string
-	for _, role := range []config.Role{config.Leader, config.Member} {
-		objects, err := config.Render(role, config.Options{})
+	for _, of := range []struct {
+		name      string
+		role      config.Role
+		admission bool
+	}{{"leader", config.Leader, false}, {"leader+admission", config.Leader, true}, {"member", config.Member, false}, {"member+admission", config.Member, true}} {
+		objects, err := config.Render(of.role, config.Options{Admission: of.admission})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,16 +28,20 @@ func TestDigests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list += fmt.Sprintf("%s %s\n", role, digest)
+		list += fmt.Sprintf("%s %s\n", of.name, digest)
 		if *update {
 			continue
 		}
-		if got, err := config.Verify(role); err != nil || got != digest {
+		if got, err := config.Verify(of.role, of.admission); err != nil || got != digest {
 			t.Errorf("%q, %v; run make generate", got, err)
 		}
-		objects[0].SetName("another")
-		if changed, err := config.Digest(objects); err != nil || changed == digest {
-			t.Errorf("another name has the same digest %s, %v", changed, err)
+		for i := range objects { // each object counts
+			name := objects[i].GetName()
+			objects[i].SetName("another")
+			if changed, err := config.Digest(objects); err != nil || changed == digest {
+				t.Errorf("%s: another name of %s %q has the same digest %s, %v", of.name, objects[i].GetKind(), name, changed, err)
+			}
+			objects[i].SetName(name)
 		}
 	}
 	if *update {

@@ -28,10 +28,14 @@ import (
 // interrupt or a termination cancels the command, which then puts things in
 // order; a second one ends the process at once.
 func Run(argv []string, streams genericiooptions.IOStreams) int {
+	return untilInterrupted(func(ctx context.Context) int { return call(ctx, argv, streams) })
+}
+
+func untilInterrupted(run func(context.Context) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // hands the second signal back to the system
-	return call(ctx, argv, streams)
+	return run(ctx)
 }
 
 func call(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {

@@ -95,7 +95,7 @@ func (o DeployOptions) objects() ([]*unstructured.Unstructured, string, error) {
 	if o.Manifest != nil {
 		return o.fileObjects()
 	}
-	digest, err := config.Verify(o.Role)
+	digest, err := config.Verify(o.Role, o.Admission)
 	if err != nil {
 		return nil, "", failed(o.what(), "this program is damaged; install it again", err)
 	}

@@ -163,7 +163,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		digest, err := manifests.Verify(manifests.Leader)
+		digest, err := manifests.Verify(manifests.Leader, false)
 		if err != nil || !strings.Contains(errOut, digest) || !strings.Contains(errOut, "next: lockstep mc init -n the-area") {
 			t.Errorf("%v: %s", err, errOut)
 		}
