@@ -1,6 +1,7 @@
 package mc
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	"github.com/lockstep-dev/lockstep/internal/cli/exit"
 	"github.com/lockstep-dev/lockstep/internal/cli/mc/internal/joinfile"
 )
@@ -79,9 +81,90 @@ func TestTheWayToAMembership(t *testing.T) {
 			t.Errorf("%v printed a token", step.args)
 		}
 	}
-	if info, err := os.Stat(token); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the token file is %v, %v", info.Mode(), err)
+	for path, mode := range map[string]fs.FileMode{token: 0o600, join: 0o644} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s is %v, %v, want %v", path, info.Mode(), err, mode)
+		}
 	}
+}
+
+// A join config and its token come by a pipe as well as by files, and keys that mean
+// nothing here are told, and do not stop it.
+func TestJoinReadsStdin(t *testing.T) {
+	c, hub := cluster(t)
+	member := eastJoins(t, c)
+	config := joinfile.Config{ClusterSetID: "fleet", LeaderClusterID: "hub", LeaderNamespace: "common", LeaderAPIServer: "https://hub.example"}
+	text := append(config.Render(), "clusterId: orient\nrelay: https://relay.example\n"...)
+	text = append(text, manifest(t, "piped-token")...)
+	args := []string{"join", "-f", "-", "-n", member.Namespace, "--wait", "0"}
+
+	_, errOut, err := fed(t, hub, text, args...) // a key that was mistyped is one that is missing
+	wantError(t, err, exit.Usage, "--clusterid")
+	if !strings.Contains(errOut, `warning: ignored in join config "-": unknown key "clusterId"; did you mean "clusterID"?`) {
+		t.Errorf("what was ignored is not told:\n%s", errOut)
+	}
+	out, errOut, err := fed(t, hub, text, append(args, "--clusterid", "east")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "secret/piped-token created\nclusterset/fleet created\n", out)
+	if !strings.Contains(errOut, `unknown key "relay"`) {
+		t.Errorf("what was ignored is not told:\n%s", errOut)
+	}
+	var set v1alpha2.ClusterSet
+	get(t, c, member.Namespace, "fleet", &set)
+	same(t, "east", set.Spec.ClusterID)
+	get(t, c, member.Namespace, "piped-token", &corev1.Secret{})
+}
+
+// A leader on this machine itself is nobody's leader elsewhere, unless somebody says
+// that it is.
+func TestJoinToALoopbackAddress(t *testing.T) {
+	c, hub := cluster(t)
+	member := eastJoins(t, c)
+	args := []string{"join", "--clusterset", "fleet", "--clusterid", "east", "--leader-clusterid", "hub", "--leader-namespace", "common",
+		"--leader-apiserver", "https://127.0.0.1:1", "--token-secret-file", write(t, "token.yaml", manifest(t, "east-token")), "-n", member.Namespace, "--wait", "0"}
+	_, _, err := command(t, hub, args...)
+	wantError(t, err, exit.Refused, "WK-55", "loopback")
+	hasSet(t, c, member.Namespace, false)
+	if _, _, err := command(t, hub, append(args, "--allow-loopback")...); err != nil {
+		t.Fatal(err)
+	}
+	hasSet(t, c, member.Namespace, true)
+}
+
+// An importer that is no context is found before anything is written.
+func TestImportersAreContexts(t *testing.T) {
+	c, hub := cluster(t)
+	ns := in(aService(t, c))
+	for _, verb := range []string{"export", "unexport"} {
+		out, _, err := command(t, hub, verb, "cart", "-n", ns, "--wait", "0", "--importers", "hubb")
+		wantError(t, err, exit.Usage, `"hubb"`, `did you mean "hub"?`)
+		same(t, "", out)
+	}
+	hasExport(t, c, ns, false)
+}
+
+// The kubeconfig is the one that was named, by either of the names of its flag.
+func TestKubeconfigIsNamed(t *testing.T) {
+	c, hub := cluster(t)
+	ns := leads(t, c)
+	t.Setenv("KUBECONFIG", "/nowhere/config")
+	for _, flag := range []string{"-k", "--kubeconfig"} {
+		out, _, err := command(t, nil, "get", "clusterset", "-n", ns, flag, hub.KubeconfigPath())
+		if err != nil || !strings.Contains(out, "fleet") {
+			t.Errorf("%s: %v\n%s", flag, err, out)
+		}
+		path := twoContexts(t, hub.KubeconfigPath())
+		out, _, err = command(t, nil, "get", "clusterset", "-n", ns, flag, path, "--context", "hub")
+		if err != nil || !strings.Contains(out, "fleet") {
+			t.Errorf("%s with a context: %v\n%s", flag, err, out)
+		}
+		_, _, err = command(t, nil, "get", "clusterset", "-n", ns, flag, path, "--context", "nobody")
+		wantError(t, err, exit.Failed, "127.0.0.1:1")
+	}
+	_, _, err := command(t, nil, "get", "clusterset", "-n", ns)
+	wantError(t, err, exit.Failed, "/nowhere/config")
 }
 
 func TestFilesOnStdoutComeAlone(t *testing.T) {
@@ -128,6 +211,9 @@ func TestCompletion(t *testing.T) {
 		"delete membertoken -n " + ns:                 "east-token",
 		"get membertoken -n " + ns:                    "east-token",
 		"rotate-token -n " + ns:                       "east-token",
+		"rename":                                      "east",
+		"rename --contexts hub":                       "east",
+		"rename east --to west --unseen":              "east",
 		"export -n " + ns:                             "cart",
 		"unexport -n " + ns:                           "exported",
 		"get clusterset -n " + ns:                     "fleet",

@@ -29,6 +29,7 @@ func (s *shell) completeAll(root *cobra.Command) {
 		"member-token": s.tokenNames,
 		"contexts":     func(*cobra.Command) []string { return s.contextNames() },
 		"importers":    func(*cobra.Command) []string { return s.contextNames() },
+		"unseen":       s.announcedIDs,
 	}
 	for _, command := range root.Commands() {
 		for flag, offer := range values {
@@ -57,6 +58,8 @@ func (s *shell) argumentNames(command *cobra.Command) func(*cobra.Command) []str
 		}
 	}
 	switch command.Name() {
+	case "rename":
+		return s.announcedIDs
 	case "membertoken":
 		if command.Parent().Name() != "create" {
 			return s.tokenNames
@@ -93,6 +96,23 @@ func (s *shell) tokenNames(command *cobra.Command) []string {
 func namespaceOf(command *cobra.Command) string {
 	namespace, _ := command.Flags().GetString("namespace")
 	return namespace
+}
+
+// announcedIDs are the members that announced themselves in any of the clusters that
+// the command is about: of several contexts one leads.
+func (s *shell) announcedIDs(command *cobra.Command) []string {
+	contexts, _ := command.Flags().GetStringSlice("contexts")
+	if len(contexts) == 0 {
+		contexts = []string{s.access.Context}
+	}
+	var ids []string
+	for _, name := range contexts {
+		there := *s
+		there.access.Context = name
+		ids = append(ids, there.names(&v1alpha1.MemberClusterAnnounceList{}, "", announcedID)...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 func announcedID(object client.Object) string {

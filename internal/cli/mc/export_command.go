@@ -90,6 +90,11 @@ func serviceName(argument string) (string, error) {
 // importers connects to other members. Two contexts that lead to one API server
 // are one cluster, and a mistake.
 func (s *shell) importers(own Connection, contexts []string) ([]Importer, error) {
+	if len(contexts) > 0 { // a Pod without a kubeconfig has none, and needs none
+		if err := s.access.Known(contexts); err != nil {
+			return nil, err
+		}
+	}
 	var importers []Importer
 	known := map[string]string{own.Server: s.access.name()}
 	for _, name := range contexts {

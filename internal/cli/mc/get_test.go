@@ -23,8 +23,14 @@ import (
 // command runs "mc" with these arguments, as a user does.
 func command(t *testing.T, hub *lab.Cluster, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
+	return fed(t, hub, nil, args...)
+}
+
+// fed runs "mc" with something on stdin.
+func fed(t *testing.T, hub *lab.Cluster, stdin []byte, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
 	var out, errOut bytes.Buffer
-	root := NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut})
+	root := NewCommand(genericiooptions.IOStreams{In: bytes.NewReader(stdin), Out: &out, ErrOut: &errOut})
 	if hub != nil {
 		args = append(args, "--kubeconfig", hub.KubeconfigPath())
 	}
