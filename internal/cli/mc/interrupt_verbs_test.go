@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha1"
 	"github.com/lockstep-dev/lockstep/api/multicluster/v1alpha2"
 	manifests "github.com/lockstep-dev/lockstep/config"
 )
@@ -46,6 +47,22 @@ var interruptible = map[string]verb{
 			return err
 		},
 		done: func(t *testing.T, c client.WithWatch, world any) { hasToken(t, c, in(world), false) },
+	},
+	"accept-leader": {
+		prepare: func(t *testing.T, c client.WithWatch) any {
+			_, hub := cluster(t)
+			return holding(t, c, hub, heldMemory)
+		},
+		run: func(ctx context.Context, c client.WithWatch, world any) error {
+			_, err := AcceptLeader(ctx, c, world.(AcceptLeaderOptions))
+			return err
+		},
+		done: func(t *testing.T, c client.WithWatch, world any) {
+			var set v1alpha2.ClusterSet
+			get(t, c, world.(AcceptLeaderOptions).Namespace, "fleet", &set)
+			same(t, "set-2", set.Annotations[v1alpha1.AnnotationAcceptLeader])
+			removeSets(t, c, set.Namespace)
+		},
 	},
 	"destroy": {
 		prepare: func(t *testing.T, c client.WithWatch) any { return leads(t, c) },
@@ -263,4 +280,9 @@ func aService(t *testing.T, c client.WithWatch) any {
 	create(t, c, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "cart"},
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}})
 	return ns
+}
+
+func hasDeployment(t *testing.T, c client.Client, namespace string, want bool) {
+	t.Helper()
+	has(t, c, namespace, deploymentName, &appsv1.Deployment{}, want)
 }

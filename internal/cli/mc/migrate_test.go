@@ -1,6 +1,7 @@
 package mc
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -175,6 +176,12 @@ func TestMigrateLegacy(t *testing.T) {
 		wantError(t, err, exit.Refused, "UPG-CHK-9", "--cluster-id", v1alpha1.DefaultMemberNamespace)
 		same(t, "", o.id(t, o.area))
 	})
+	t.Run("an ID that is named is for what has no claim", func(t *testing.T) {
+		out, _, err := command(t, o.cluster, "migrate-legacy", "--dry-run", "--cluster-id", "orient")
+		if err != nil || strings.Count(out, `+ spec.clusterID: "orient"`) != 1 || strings.Count(out, `+ spec.clusterID: "hub"`) != 1 {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
 	o.claim(t, v1alpha1.DefaultMemberNamespace, v1alpha2.ClaimClusterID, "hub")
 	t.Run("nor where the name would become another ID", func(t *testing.T) {
 		wrong := &v1alpha2.ClusterClaim{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.DefaultMemberNamespace, Name: v1alpha2.ClaimClusterSetID}, Value: "flotte"}
@@ -200,6 +207,16 @@ func TestMigrateLegacy(t *testing.T) {
 		}
 		same(t, "", o.id(t, o.area))
 		same(t, []string{"v1alpha1", "v1alpha2"}, o.stored(t))
+	})
+	t.Run("it is told in each format", func(t *testing.T) {
+		want := []string{"clusterset/fleet to be configured", "clusterset/fleet to be configured", "customresourcedefinition/" + clusterSetCRD + " to be configured"}
+		for _, format := range []string{"json", "yaml", "name"} {
+			out, _, err := command(t, o.cluster, "migrate-legacy", "--dry-run", "-o", format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			toldIn(t, format, out, want...)
+		}
 	})
 	t.Run("nobody said yes", func(t *testing.T) {
 		_, errOut, err := command(t, o.cluster, "migrate-legacy")
@@ -239,5 +256,45 @@ func TestMigrateLegacy(t *testing.T) {
 			return meta.IsNoMatchError(o.List(t.Context(), &v1alpha2.ClusterClaimList{}))
 		})
 		same(t, []string{}, o.legacyFindings(t))
+	})
+}
+
+// A conversion that is stopped at its first write, then at its second and so on,
+// leaves each object as it was or as it should be; the last run completes it.
+func TestMigrateLegacyCanBeInterruptedAtEveryWrite(t *testing.T) {
+	o := newOld(t)
+	o.claim(t, v1alpha1.DefaultMemberNamespace, v1alpha2.ClaimClusterID, "hub")
+	at := 1
+	for ; at < 20; at++ {
+		ctx, interrupt := context.WithCancel(t.Context())
+		s := &stopper{at: at, interrupt: interrupt}
+		_, err := MigrateLegacy(ctx, s.through(t, o.cluster), MigrateLegacyOptions{DeleteClaims: true})
+		interrupt()
+		if err == nil {
+			break
+		}
+		wantError(t, err, exit.Failed, "repeat the command")
+		if s.total() != at {
+			t.Errorf("it was interrupted at write %d, and wrote %d times", at, s.total())
+		}
+		ids := []string{o.id(t, o.area), o.id(t, v1alpha1.DefaultMemberNamespace)}
+		for _, id := range ids {
+			if id != "" && id != "hub" {
+				t.Errorf("after write %d the IDs are %q", at, ids)
+			}
+		}
+		if slices.Contains(ids, "") && !slices.Contains(o.stored(t), "v1alpha1") {
+			t.Errorf("after write %d the CRD forgets what is stored: IDs %q, stored %q", at, ids, o.stored(t))
+		}
+	}
+	if at < 3 {
+		t.Errorf("it was interrupted %d times only", at-1)
+	}
+	same(t, "hub", o.id(t, o.area))
+	same(t, "hub", o.id(t, v1alpha1.DefaultMemberNamespace))
+	same(t, []string{"v1alpha2"}, o.stored(t))
+	eventuallyTrue(t, "the kind is gone", func() bool {
+		o.connect(t)
+		return meta.IsNoMatchError(o.List(t.Context(), &v1alpha2.ClusterClaimList{}))
 	})
 }
