@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -28,6 +30,7 @@ func (w *world) checks(t *testing.T) {
 		t.Fatalf("of a healthy ClusterSet: %v\n%s", err, out)
 	}
 
+	w.comparesAntctl(t, args)
 	create(t, w.hub, &v1alpha1.MemberClusterAnnounce{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.DefaultLeaderNamespace, Name: "member-announce-from-north"},
 		ClusterID:  "north", ClusterSetID: "fleet", LeaderClusterID: "hub",
@@ -66,6 +69,29 @@ func (w *world) checks(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone(t, w.hub, &v1alpha1.MemberClusterAnnounce{}, v1alpha1.DefaultLeaderNamespace, "member-announce-from-north")
+}
+
+// comparesAntctl tells of a command line that is newer than a controller of its kind,
+// and of none that is as old.
+func (w *world) comparesAntctl(t *testing.T, preflight []string) {
+	labels := map[string]string{"app": "antrea", "component": deploymentName}
+	controller := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.DefaultLeaderNamespace, Name: deploymentName, Labels: labels},
+		Spec: appsv1.DeploymentSpec{Replicas: new(int32), Paused: true, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "antrea/antrea-mc-controller:v2.4.0", Args: []string{"leader"}}}}}},
+	}
+	create(t, w.hub, controller)
+	for version, newer := range map[string]bool{"v2.5.0": true, "2.5": true, "v2.4.9": false, "": false} {
+		out, _, err := command(t, nil, append(preflight, "--only", "UPG-CHK-17", "--antctl-version", version)...)
+		if err != nil || strings.Contains(out, "is newer than the leader controller of") != newer {
+			t.Errorf("antctl %q: %v\n%s", version, err, out)
+		}
+	}
+	if err := w.hub.Delete(t.Context(), controller); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, w.hub, &appsv1.Deployment{}, controller.Namespace, controller.Name)
 }
 
 func TestPreflightRefusesWrongUse(t *testing.T) {
