@@ -72,6 +72,8 @@ func TestScripts(t *testing.T) {
 			"processes": processes,
 			"code":      code,
 			"killhost":  killHost,
+			"object":    object,
+			"soon":      soon,
 		},
 	})
 }
