@@ -13,15 +13,24 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// notOurs is made by the cluster itself (an APIService per kind, for one), or for the user's Services of the test.
+// notOurs is made by the cluster itself: an APIService per kind, for one.
 var notOurs = regexp.MustCompile(`^(events[. ]|` +
 	`leases\.coordination\.k8s\.io (kube-node-lease/|kube-system/(apiserver-|kube-))|` +
 	`configmaps \S+/kube-root-ca\.crt$|serviceaccounts \S+/default$|serviceaccounts kube-system/\S+-(controller|publisher|collector|cleaner)$|` +
 	`configmaps kube-system/(extension-apiserver|kube-apiserver)-|` +
-	`apiservices\.|controllerrevisions|nodes |ipaddresses|\S+ shop/|namespaces /shop$)`)
+	`apiservices\.|controllerrevisions|nodes |ipaddresses)`)
 
-// inventory names every object of a cluster: "deployments.apps ns/name".
+// users is what the users of the test have in their Namespace.
+var users = regexp.MustCompile(`^(\S+ shop/|namespaces /shop$)`)
+
+// inventory names every object of a cluster but what its users have: "deployments.apps ns/name".
 func inventory(t *testing.T, config *rest.Config) []string {
+	t.Helper()
+	return slices.DeleteFunc(everything(t, config), users.MatchString)
+}
+
+// everything names every object of a cluster.
+func everything(t *testing.T, config *rest.Config) []string {
 	t.Helper()
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NoWarnings{} // of kinds that are old; they are looked at all the same
