@@ -108,7 +108,13 @@ func canonical(dir string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
 		parent, err := canonical(filepath.Dir(dir))
-		return filepath.Join(parent, filepath.Base(dir)), err
+		if err != nil {
+			return "", err
+		}
+		return filepath.Join(parent, filepath.Base(dir)), nil
 	}
-	return resolved, err
+	if err != nil {
+		return "", fmt.Errorf("cannot have a lab in %s: %w; choose another directory", dir, err)
+	}
+	return resolved, nil
 }

@@ -13,7 +13,7 @@ import (
 func Down(ctx context.Context, dir string) (found bool, err error) {
 	dir, err = canonical(dir)
 	if err != nil {
-		return false, fmt.Errorf("cannot find the lab directory: %w", err)
+		return false, err
 	}
 	ended, err := endProcesses(ctx, dir)
 	if err != nil {
