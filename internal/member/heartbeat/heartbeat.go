@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,9 +36,9 @@ type Beater struct {
 	CleanUpAfter time.Duration
 	Now          func() time.Time
 
-	member string   // ClusterSet and cluster ID that the fields below speak of
-	wrote  []string // touch-ts values this process sent: the last confirmed and later tries
-	losses int      // of which before was the beginning
+	member string // ClusterSet and cluster ID that the fields below speak of
+	trail  clusterset.Trail
+	losses int // of which before was the beginning
 	before map[string]clusterset.Sighting
 }
 
@@ -63,7 +62,7 @@ func (b *Beater) beat(parent context.Context) {
 		return // nowhere to go, or the link has to be opened again first
 	}
 	if member := area.ClusterSet + "/" + area.ClusterID; member != b.member {
-		b.member, b.wrote, b.before = member, nil, nil
+		b.member, b.trail, b.before = member, clusterset.Trail{}, nil
 	}
 	ctx, cancel := context.WithTimeout(parent, b.Every)
 	defer cancel()
@@ -131,10 +130,9 @@ func (b *Beater) contact(announce *v1alpha1.MemberClusterAnnounce, answer cluste
 	} else {
 		contact.Dismissed = clusterset.Dismisses(b.Link.State().Memory, b.Now(), b.CleanUpAfter)
 	}
-	if len(b.wrote) > 0 {
-		contact.AsLeft = announce != nil && slices.Contains(b.wrote, contact.Touch)
-		contact.Foreign = !contact.AsLeft && (announce != nil || b.Link.State().Memory.ClusterSetUID != "")
-	}
+	asLeft, foreign := b.trail.See(contact.Touch, announce != nil)
+	contact.AsLeft = asLeft
+	contact.Foreign = foreign && (announce != nil || b.Link.State().Memory.ClusterSetUID != "")
 	return contact
 }
 
@@ -150,7 +148,7 @@ func (b *Beater) compare(ctx context.Context, area *remote.Area, contact cluster
 		}
 	})
 	if lost {
-		b.wrote = nil
+		b.trail = clusterset.Trail{}
 		log.FromContext(ctx).Info("The common area went back to an earlier state; withdrawals are held", "leader", area.LeaderID, "clusterSet", area.ClusterSet)
 	}
 	return lost
@@ -173,15 +171,14 @@ func (b *Beater) read(ctx context.Context, area *remote.Area) (*v1alpha1.MemberC
 }
 
 func (b *Beater) write(ctx context.Context, area *remote.Area, current, next *v1alpha1.MemberClusterAnnounce) error {
-	touch := next.Annotations[v1alpha1.AnnotationTouch]
-	b.wrote = append(b.wrote, touch) // before the try: an answer that is lost may still have been a write
+	b.trail.Try(next.Annotations[v1alpha1.AnnotationTouch]) // before: an answer that is lost may still have been a write
 	if _, err := apply.Change(ctx, area.Direct, current, next); err != nil {
 		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
-			b.wrote = b.wrote[:len(b.wrote)-1] // the API server has said that it was none
+			b.trail.Refuse()
 		}
 		return err
 	}
-	b.wrote = []string{touch}
+	b.trail.Confirm()
 	return nil
 }
 
