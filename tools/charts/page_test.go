@@ -81,6 +81,7 @@ var changing = []struct {
 	{regexp.MustCompile(`^LAST DEPLOYED: .*`), "LAST DEPLOYED: TIME"},
 	{regexp.MustCompile(`\b(\d+(\.\d+)? ?(ms|s|m|h|d))+\b`), "DURATION"},
 	{regexp.MustCompile(`-[b-df-hj-np-tv-z0-9]{8,10}-[b-df-hj-np-tv-z0-9]{5}\b`), "-HASH"},
+	{regexp.MustCompile(`\b([a-z]+-token)-[b-df-hj-np-tv-z0-9]{5}\b`), "$1-HASH"},
 	{regexp.MustCompile(` +`), " "},
 }
 
@@ -129,6 +130,8 @@ func TestPageAndOutputAreCompared(t *testing.T) {
 		"another age":        {[]string{"east  True   4s ago"}, []string{"east  True   12s ago"}, true},
 		"another address":    {[]string{"Service 10.98.1.2 "}, []string{"Service 10.98.44.102"}, true},
 		"another Pod":        {[]string{"pod/search-5b9f8zxw6d-x7k2p"}, []string{"pod/search-7d4c9bb6c8-pqr5s"}, true},
+		"another token":      {[]string{"secret/east-token-wgqmz created"}, []string{"secret/east-token-x7k2p created"}, true},
+		"another Secret":     {[]string{"secret/east-token-wgqmz created"}, []string{"secret/east-token created"}, false},
 		"another count":      {[]string{"fleet 3/3 True"}, []string{"fleet 2/3 True"}, false},
 		"another word":       {[]string{"fleet 3/3 True"}, []string{"fleet 3/3 False"}, false},
 		"a line more":        {[]string{"a"}, []string{"a", "b"}, false},
