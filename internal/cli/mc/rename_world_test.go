@@ -20,14 +20,7 @@ import (
 func TestRename(t *testing.T) {
 	w := newWorld(t)
 	common := v1alpha1.DefaultLeaderNamespace
-	if _, err := Init(t.Context(), w.hub, InitOptions{Namespace: common, ClusterSet: "fleet", ClusterID: "hub", Wait: testTime}); err != nil {
-		t.Fatal(err)
-	}
-	token, err := CreateMemberToken(t.Context(), w.hub, eastToken(common))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Join(t.Context(), w.east, w.joinOptions("east", token.Secret)); err != nil {
+	if _, err := Join(t.Context(), w.east, w.invited(t)); err != nil {
 		t.Fatal(err)
 	}
 	rename := func(more ...string) []string {

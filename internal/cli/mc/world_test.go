@@ -119,10 +119,9 @@ func (w *world) joinOptions(id string, token *corev1.Secret) JoinOptions {
 	}
 }
 
-// TestMembership is the life of a membership, with real controllers on both
-// sides.
-func TestMembership(t *testing.T) {
-	w := newWorld(t)
+// invited begins the ClusterSet in hub, and is what east joins it with.
+func (w *world) invited(t *testing.T) JoinOptions {
+	t.Helper()
 	common := v1alpha1.DefaultLeaderNamespace
 	if _, err := Init(t.Context(), w.hub, InitOptions{Namespace: common, ClusterSet: "fleet", ClusterID: "hub", Wait: testTime}); err != nil {
 		t.Fatal(err)
@@ -131,7 +130,15 @@ func TestMembership(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	east := w.joinOptions("east", token.Secret)
+	return w.joinOptions("east", token.Secret)
+}
+
+// TestMembership is the life of a membership, with real controllers on both
+// sides.
+func TestMembership(t *testing.T) {
+	w := newWorld(t)
+	common := v1alpha1.DefaultLeaderNamespace
+	east := w.invited(t)
 
 	t.Run("WK_55 what cannot work leaves nothing behind", func(t *testing.T) { w.failures(t, east) })
 	t.Run("join", func(t *testing.T) {
@@ -165,7 +172,7 @@ func TestMembership(t *testing.T) {
 		get(t, w.hub, common, "member-announce-from-east", &v1alpha1.MemberClusterAnnounce{})
 	})
 	t.Run("the token is another member's", func(t *testing.T) {
-		north := w.joinOptions("north", token.Secret)
+		north := w.joinOptions("north", east.Token)
 		_, err := Join(t.Context(), w.hub, north)
 		wantError(t, err, exit.Refused, `member "east" is in the common area with the token of Secret "east-token"`, "create membertoken north-token --cluster-id north")
 		absent(t, w.hub, north.Namespace, "fleet", &v1alpha2.ClusterSet{})
